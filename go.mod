@@ -1,0 +1,3 @@
+module goodput
+
+go 1.26

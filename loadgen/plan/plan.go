@@ -1,0 +1,103 @@
+package plan
+
+import "time"
+
+// Plan is a whole run. Field tags: yaml is the key and the flag's name, help is
+// the flag's text, group sorts the help page. A field marked hash:"-" does not
+// change what is offered or answered (where the results go, how they are
+// shown), and stays out of Hash.
+//
+// The zero value of each field is what it says in help; Default gives the usual
+// run.
+type Plan struct {
+	// Where the load goes.
+	BaseURL    string   `yaml:"base-url,omitempty" group:"target" help:"URL of the server or router under test, such as http://127.0.0.1:8000; empty: the in-process pool of fake engines"`
+	Endpoint   string   `yaml:"endpoint,omitempty" group:"target" help:"path of the API; empty: what --backend uses"`
+	Backend    string   `yaml:"backend" group:"target" help:"API to speak: openai and vllm (completions), openai-chat (chat completions)"`
+	Model      string   `yaml:"model,omitempty" group:"target" help:"model name on the wire; empty: the first one of /v1/models"`
+	Header     []string `yaml:"header,omitempty" group:"target" help:"extra request header KEY=VALUE; repeatable" secret:"values"`
+	APIKeyFile string   `yaml:"api-key-file,omitempty" group:"target" help:"file that holds the API key; otherwise OPENAI_API_KEY is used if set" hash:"-"`
+
+	// The in-process pool.
+	Replicas    int    `yaml:"replicas" group:"pool" help:"number of fake engines behind the router"`
+	GPU         string `yaml:"gpu" group:"pool" help:"GPU profile of the engines"`
+	EngineModel string `yaml:"engine-model" group:"pool" help:"model profile of the engines"`
+	Router      string `yaml:"router" group:"pool" help:"rule that picks the replica: round-robin, random, least-outstanding, p2c"`
+	Speed       Speed  `yaml:"speed" group:"pool" help:"loop seconds per wall second; max: virtual time, as fast as the processor allows"`
+
+	EngineMaxNumSeqs          int     `yaml:"engine.max-num-seqs" group:"engine" help:"most sequences in one step"`
+	EngineMaxNumBatchedTokens int     `yaml:"engine.max-num-batched-tokens" group:"engine" help:"token budget of one step"`
+	EngineMaxModelLen         int     `yaml:"engine.max-model-len" group:"engine" help:"longest prompt plus answer, in tokens; 0: the model's own"`
+	EngineBlockSize           int     `yaml:"engine.block-size" group:"engine" help:"tokens in one KV block"`
+	EngineNumGPUBlocks        int     `yaml:"engine.num-gpu-blocks" group:"engine" help:"KV blocks of one engine; 0: derived from the GPU's memory"`
+	EngineGPUMemory           float64 `yaml:"engine.gpu-memory-utilization" group:"engine" help:"share of the GPU's memory that the engine may use, for deriving the KV blocks"`
+	EnginePrefixCaching       bool    `yaml:"engine.enable-prefix-caching" group:"engine" help:"reuse KV blocks of equal prefixes"`
+	EngineChunkedPrefill      bool    `yaml:"engine.enable-chunked-prefill" group:"engine" help:"let a prompt be computed over several steps"`
+	EngineLongPrefill         int     `yaml:"engine.long-prefill-token-threshold" group:"engine" help:"most tokens of one prompt in one step; 0: no limit but the budget"`
+	EngineReserveFullISL      bool    `yaml:"engine.scheduler-reserve-full-isl" group:"engine" help:"admit a request only when its whole prompt fits into free KV blocks"`
+	EngineWatermark           float64 `yaml:"engine.watermark" group:"engine" help:"share of the KV blocks kept free at admission"`
+
+	// The load.
+	RequestRate Rate          `yaml:"request-rate" group:"load" help:"mean arrivals per second; inf: all at once"`
+	Burstiness  Rate          `yaml:"burstiness" group:"load" help:"shape of the gamma distribution of gaps: 1 is Poisson, <1 burstier, >1 smoother, inf constant"`
+	Arrival     string        `yaml:"arrival,omitempty" group:"load" help:"arrival process: poisson, gamma, constant, trace; empty: trace for a dataset with timestamps, else by --burstiness"`
+	NumPrompts  int           `yaml:"num-prompts" group:"load" help:"number of requests; 0: what --duration or the dataset holds"`
+	Duration    time.Duration `yaml:"duration" group:"load" help:"offer load for this long; 0: until --num-prompts were sent"`
+	Seed        uint64        `yaml:"seed" group:"load" help:"root of every random choice"`
+	IgnoreEOS   bool          `yaml:"ignore-eos" group:"load" help:"ask for exactly the planned number of output tokens, and count another length as a failure"`
+
+	RequestTimeout time.Duration `yaml:"request-timeout" group:"load" help:"most time for one request, from its intended time; 0: none"`
+	TTFTTimeout    time.Duration `yaml:"ttft-timeout" group:"load" help:"most time to the first token, from the intended time; 0: none"`
+	Drain          time.Duration `yaml:"drain" group:"load" help:"wait this long after the last arrival for unfinished requests"`
+	MaxErrorRate   float64       `yaml:"max-error-rate" group:"load" help:"share of failed requests above which the exit code is 5"`
+	Goodput        []string      `yaml:"goodput,omitempty" group:"load" help:"SLO of a request, as METRIC:MILLISECONDS pairs of ttft, ttft_send, tpot, e2el; repeatable"`
+
+	// The workload.
+	DatasetName string `yaml:"dataset-name" group:"dataset" help:"prefix_repetition, random, azure, mooncake"`
+	DatasetPath string `yaml:"dataset-path,omitempty" group:"dataset" help:"trace file, for azure and mooncake"`
+
+	PrefixLen    int `yaml:"prefix-repetition-prefix-len" group:"dataset" help:"tokens of the shared prefix"`
+	SuffixLen    int `yaml:"prefix-repetition-suffix-len" group:"dataset" help:"tokens of each request's own suffix"`
+	NumPrefixes  int `yaml:"prefix-repetition-num-prefixes" group:"dataset" help:"number of distinct prefixes"`
+	PrefixOutput int `yaml:"prefix-repetition-output-len" group:"dataset" help:"tokens of each answer"`
+	RandomInput  int `yaml:"random-input-len" group:"dataset" help:"mean tokens of the prompt"`
+	RandomOutput int `yaml:"random-output-len" group:"dataset" help:"mean tokens of the answer"`
+	RandomPrefix int `yaml:"random-prefix-len" group:"dataset" help:"tokens of one prefix shared by all requests"`
+
+	RandomRange    float64 `yaml:"random-range-ratio" group:"dataset" help:"lengths are uniform within len*(1-r) and len*(1+r), 0 <= r < 1"`
+	DisableShuffle bool    `yaml:"disable-shuffle" group:"dataset" help:"keep the generator's order (prefix by prefix) instead of a seeded shuffle"`
+
+	// What is left behind and shown.
+	Out string `yaml:"out,omitempty" group:"output" help:"run directory; empty: runs/<time>-<plan hash>" hash:"-"`
+}
+
+// Default is the plan of `goodput run` without flags.
+func Default() Plan {
+	return Plan{
+		Backend:                   "openai",
+		Replicas:                  4,
+		GPU:                       "h100-sxm",
+		EngineModel:               "llama-3.1-8b",
+		Router:                    "round-robin",
+		EngineMaxNumSeqs:          1024,
+		EngineMaxNumBatchedTokens: 8192,
+		EngineBlockSize:           16,
+		EngineGPUMemory:           0.9,
+		EnginePrefixCaching:       true,
+		EngineChunkedPrefill:      true,
+		EngineReserveFullISL:      true,
+		Burstiness:                1,
+		NumPrompts:                1000,
+		IgnoreEOS:                 true,
+		RequestTimeout:            6 * time.Hour,
+		Drain:                     60 * time.Second,
+		MaxErrorRate:              0.05,
+		DatasetName:               "random",
+		PrefixLen:                 256,
+		SuffixLen:                 256,
+		NumPrefixes:               10,
+		PrefixOutput:              128,
+		RandomInput:               1024,
+		RandomOutput:              128,
+	}
+}

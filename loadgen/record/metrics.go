@@ -1,0 +1,58 @@
+package record
+
+import "goodput/loadgen/clock"
+
+// The metrics below are the definitions of FORMAT.md, one function each. Every
+// reader (report, monitor, gate) uses these, so that a name means one thing.
+// Each returns Null when the metric does not exist for r.
+
+// Lag is how late the generator was: dispatched - intended.
+func (r *Request) Lag() int64 { return diff(r.Dispatched, r.Intended) }
+
+// ClientQueue is the wait for the concurrency cap; Null without a cap.
+func (r *Request) ClientQueue() int64 { return diff(r.Permitted, r.Dispatched) }
+
+// TTFT is first token - intended: what a user who pressed enter at the intended
+// time waited, so that a late generator or a queue in the client is not hidden.
+func (r *Request) TTFT() int64 { return diff(r.FirstToken, r.Intended) }
+
+// TTFTSend is first token - start of writing, the figure that vLLM's client
+// reports.
+func (r *Request) TTFTSend() int64 { return diff(r.FirstToken, r.Writing) }
+
+// TTFV is the time to the first user-visible (content) token.
+func (r *Request) TTFV() int64 { return diff(r.FirstContent, r.Intended) }
+
+// TPOT is the mean time per output token after the first, in nanoseconds; Null
+// below two tokens.
+func (r *Request) TPOT() int64 {
+	d := diff(r.LastToken, r.FirstToken)
+	if d == Null || r.OutputTokens < 2 {
+		return Null
+	}
+	return d / int64(r.OutputTokens-1)
+}
+
+// E2E is last token - intended; Null unless the request is a success.
+func (r *Request) E2E() int64 {
+	if r.Outcome != OK {
+		return Null
+	}
+	return diff(r.LastToken, r.Intended)
+}
+
+// Normalized is E2E per output token.
+func (r *Request) Normalized() int64 {
+	d := r.E2E()
+	if d == Null || r.OutputTokens < 1 {
+		return Null
+	}
+	return d / int64(r.OutputTokens)
+}
+
+func diff(a, b clock.Time) int64 {
+	if !a.Known() || !b.Known() {
+		return Null
+	}
+	return int64(a - b)
+}

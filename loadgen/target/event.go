@@ -1,0 +1,122 @@
+package target
+
+import "goodput/loadgen/clock"
+
+// Kind says what an Event observed.
+type Kind uint8
+
+// The kinds, in the order in which a well-behaved attempt shows them.
+const (
+	Dispatched Kind = iota // the attempt's own goroutine or event runs
+	Conn                   // a connection was acquired; Reused says whether it was idle before
+	Writing                // the first byte of the request is about to be written
+	Wrote                  // the last byte of the request was written
+	Header                 // the response header arrived; Status is set
+	FirstByte              // first byte of the response
+	Token                  // a delta arrived; Content says of what kind, N how many tokens
+	Finished               // a finish_reason arrived; Reason holds it
+	UsageSeen              // token counts arrived; Usage is set
+	Done                   // the terminal marker arrived
+	End                    // the attempt is over; Result is set
+)
+
+// Content says what a Token event's delta carried.
+type Content uint8
+
+// The kinds of content. A role-only or empty delta is recorded and never taken
+// for a first token.
+const (
+	Role Content = iota
+	Text
+	Reasoning
+	Tool
+)
+
+// Event is one observation. At is stamped right after the read that completed
+// it, before anything is decoded.
+type Event struct {
+	At   clock.Time
+	Kind Kind
+	// Content is set for Token.
+	Content Content
+	// Coalesced: the same read completed the event before, so At is that one's
+	// stamp, not an observation of its own.
+	Coalesced bool
+	// Reused is set for Conn.
+	Reused bool
+	// Status is the HTTP status of Header.
+	Status int
+	// N is the number of tokens of a Token event; 0 is unknown.
+	N int
+	// Reason is the finish_reason of Finished.
+	Reason string
+	// Usage is set for UsageSeen. The receiver copies what it keeps.
+	Usage *Usage
+	// Result is set for End. The receiver copies what it keeps.
+	Result *Result
+}
+
+// Unknown marks a token count that the other side did not report.
+const Unknown = -1
+
+// Usage is the server's count of tokens; a field it left out is Unknown.
+type Usage struct {
+	Prompt, Completion, Cached, Reasoning int
+}
+
+// Cause says how an attempt ended, as seen by the transport. Whether it was a
+// success is judged by the observer from all the evidence.
+type Cause uint8
+
+// The causes.
+const (
+	CauseEOF          Cause = iota // the response ended in good order
+	CauseConnect                   // no connection: refused, DNS, TLS, or dial timeout
+	CauseReset                     // the connection broke, before or amid the response
+	CauseTruncated                 // the body ended before its declared end
+	CauseTTFTTimeout               // no first token in time
+	CauseTotalTimeout              // not finished in time
+	CauseStreamError               // an error object came inside the stream, or it could not be read as a stream
+	CauseCanceled                  // given up by the sender
+)
+
+// Result closes an attempt.
+type Result struct {
+	Cause Cause
+	// Status is the HTTP status, 0 if no header arrived.
+	Status int
+	// Err is a short text for people; it never holds a key or a prompt.
+	Err string
+	// RetryAfter is the server's wish in nanoseconds; 0 is none given.
+	RetryAfter int64
+	// BytesIn and BytesOut count the bodies, in bytes.
+	BytesIn, BytesOut int64
+	// Replica is the replica that answered, if it said so; "" is unknown.
+	Replica string
+	// DecodeFallbacks counts chunks that needed a full JSON decode.
+	DecodeFallbacks int
+	// Server is the server's own account of the request, nil if there is none.
+	Server *Server
+}
+
+// Source says where a Server account comes from.
+type Source uint8
+
+// The sources.
+const (
+	SourceNone Source = iota
+	SourceInProcess
+	SourceHeader
+	SourceOTLP
+)
+
+// Server is what the serving side measured of one request. Durations are in
+// nanoseconds; a negative one is unknown.
+type Server struct {
+	Source                      Source
+	Queue, Prefill, Decode      int64
+	TTFT, E2E                   int64
+	Preempted                   int64
+	CachedTokens                int
+	Preemptions, RecomputedToks int
+}

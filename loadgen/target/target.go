@@ -1,0 +1,61 @@
+package target
+
+import (
+	"goodput/datasets"
+	"goodput/loadgen/clock"
+)
+
+// Span is a run of prompt content, as planned by package datasets.
+type Span = datasets.Span
+
+// Request is one attempt at one request. The target may keep the pointer until
+// the attempt's End event; the sender does not change it meanwhile.
+type Request struct {
+	// Seq numbers the requests of a run from 0, in order of intended time.
+	Seq uint64
+	// Intended is the instant at which the schedule wants the request sent.
+	Intended clock.Time
+	// Prompt, In, Out and OutKey are the planned content (datasets.Item).
+	Prompt  []Span
+	In, Out int
+	OutKey  uint64
+	// Prefix, Session, Turn and Class say whom the request belongs to; 0 is none.
+	Prefix  uint64
+	Session uint64
+	Turn    uint16
+	Class   uint16
+	// IgnoreEOS asks for exactly Out tokens.
+	IgnoreEOS bool
+	// TraceID and SpanID identify the attempt on the wire (W3C Trace Context).
+	TraceID [16]byte
+	SpanID  [8]byte
+}
+
+// PrefixHashes appends the chained hash of each full block of the prompt:
+// hash i covers blocks 0 to i. Two requests share hash i exactly if their first
+// (i+1)*block tokens are equal.
+func (r *Request) PrefixHashes(dst []uint64, block int) []uint64 {
+	return datasets.Chain(dst, r.Prompt, block)
+}
+
+// Target answers requests.
+type Target interface {
+	// Start begins the attempt and returns at once; it must not block, fail or
+	// panic for anything that the other side does. s gets this attempt's events
+	// in order of time, ending with exactly one End. Start is called on the loop's
+	// goroutine. End is delivered on the loop's goroutine; events before it come
+	// from one goroutine at a time, which may be another one.
+	Start(r *Request, s Sink)
+}
+
+// Canceler is a Target that can give up an attempt. The attempt's sink still
+// gets its End, with CauseCanceled unless it had ended before. Cancel is called
+// on the loop's goroutine.
+type Canceler interface {
+	Cancel(r *Request)
+}
+
+// Sink takes the events of one attempt.
+type Sink interface {
+	Event(e Event)
+}
