@@ -41,7 +41,7 @@ type Plan struct {
 	RequestRate Rate          `yaml:"request-rate" group:"load" help:"mean arrivals per second; inf: all at once"`
 	Burstiness  Rate          `yaml:"burstiness" group:"load" help:"shape of the gamma distribution of gaps: 1 is Poisson, <1 burstier, >1 smoother, inf constant"`
 	Arrival     string        `yaml:"arrival,omitempty" group:"load" help:"arrival process: poisson, gamma, constant, trace; empty: trace for a dataset with timestamps, else by --burstiness"`
-	NumPrompts  int           `yaml:"num-prompts" group:"load" help:"number of requests; 0: what --duration or the dataset holds"`
+	NumPrompts  int           `yaml:"num-prompts" group:"load" help:"number of requests; 0: all rows of a trace, what --duration holds, or 1000"`
 	Duration    time.Duration `yaml:"duration" group:"load" help:"offer load for this long; 0: until --num-prompts were sent"`
 	Seed        uint64        `yaml:"seed" group:"load" help:"root of every random choice"`
 	IgnoreEOS   bool          `yaml:"ignore-eos" group:"load" help:"ask for exactly the planned number of output tokens, and count another length as a failure"`
@@ -49,7 +49,7 @@ type Plan struct {
 	RequestTimeout time.Duration `yaml:"request-timeout" group:"load" help:"most time for one request, from its intended time; 0: none"`
 	TTFTTimeout    time.Duration `yaml:"ttft-timeout" group:"load" help:"most time to the first token, from the intended time; 0: none"`
 	Drain          time.Duration `yaml:"drain" group:"load" help:"wait this long after the last arrival for unfinished requests"`
-	MaxErrorRate   float64       `yaml:"max-error-rate" group:"load" help:"share of failed requests above which the exit code is 5"`
+	MaxErrorRate   float64       `yaml:"max-error-rate" group:"load" help:"share of failed requests above which the exit code is 5" hash:"-"`
 	Goodput        []string      `yaml:"goodput,omitempty" group:"load" help:"SLO of a request, as METRIC:MILLISECONDS pairs of ttft, ttft_send, tpot, e2el; repeatable"`
 
 	// The workload.
@@ -71,6 +71,10 @@ type Plan struct {
 	Out string `yaml:"out,omitempty" group:"output" help:"run directory; empty: runs/<time>-<plan hash>" hash:"-"`
 }
 
+// DefaultNumPrompts is the number of requests of a generated workload when
+// neither a number nor a duration is given.
+const DefaultNumPrompts = 1000
+
 // Default is the plan of `goodput run` without flags.
 func Default() Plan {
 	return Plan{
@@ -87,8 +91,6 @@ func Default() Plan {
 		EngineChunkedPrefill:      true,
 		EngineReserveFullISL:      true,
 		Burstiness:                1,
-		NumPrompts:                1000,
-		IgnoreEOS:                 true,
 		RequestTimeout:            6 * time.Hour,
 		Drain:                     60 * time.Second,
 		MaxErrorRate:              0.05,

@@ -1,0 +1,110 @@
+package plan
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"regexp"
+	"time"
+
+	"github.com/goccy/go-yaml"
+)
+
+// MaxFile is the largest plan file that is read, in bytes.
+const MaxFile = 1 << 20
+
+// octal finds a plain scalar with a leading zero: YAML 1.1 would read 010 as 8,
+// which nobody who writes a rate means.
+var octal = regexp.MustCompile(`(?m)^\s*(?:[\w.-]+:|-)\s+([+-]?0[0-9_]+)\s*(?:#.*)?$`)
+
+// Load reads YAML over p: keys that the text leaves out keep their value. An
+// unknown or doubled key is an error with line, column and the source line.
+// name is for error texts.
+func Load(p *Plan, name string, text []byte) error {
+	if len(text) > MaxFile {
+		return fmt.Errorf("reading plan %s: %d bytes are more than the limit of %d", name, len(text), MaxFile)
+	}
+	if m := octal.FindSubmatchIndex(text); m != nil {
+		line := 1 + bytes.Count(text[:m[2]], []byte("\n"))
+		return fmt.Errorf("reading plan %s:%d: %s has a leading zero: write it without", name, line, text[m[2]:m[3]])
+	}
+	// The decoder zeroes its target for a document without content, so it works
+	// on a copy, and such a document changes nothing.
+	q := *p
+	err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&q)
+	if errors.Is(err, io.EOF) || (err == nil && reflect.ValueOf(q).IsZero()) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading plan %s: %s", name, yaml.FormatError(err, false, true))
+	}
+	*p = q
+	return nil
+}
+
+// YAML is the resolved plan as a file that Load reads back to the same plan.
+// Values of headers are left out: they may be keys.
+func (p Plan) YAML() ([]byte, error) {
+	p.Header = headerNames(p.Header)
+	b, err := yaml.Marshal(p)
+	if err != nil {
+		return nil, fmt.Errorf("writing the plan: %w", err)
+	}
+	return b, nil
+}
+
+// Hash identifies what the run offers and to whom: 12 hexadecimal digits of a
+// SHA-256 over key=value lines of all hashed fields. Plans that differ only in
+// where results go have the same hash.
+func (p Plan) Hash() string {
+	h := sha256.New()
+	for _, f := range Fields() {
+		if !f.Hashed {
+			continue
+		}
+		q := p
+		if f.Secret {
+			q.Header = headerNames(p.Header)
+		}
+		fmt.Fprintf(h, "%s=%s\n", f.Key, f.Get(&q))
+	}
+	return hex.EncodeToString(h.Sum(nil))[:12]
+}
+
+// WithDefaults resolves what depends on other fields. timed says whether the
+// dataset carries arrival times, rows how many requests it holds (0: as many
+// as are asked for).
+func (p Plan) WithDefaults(timed bool, rows int) Plan {
+	if p.Arrival == "" {
+		switch {
+		case timed:
+			p.Arrival = "trace"
+		case p.Burstiness.Inf():
+			p.Arrival = "constant"
+		case p.Burstiness == 1:
+			p.Arrival = "poisson"
+		default:
+			p.Arrival = "gamma"
+		}
+	}
+	if p.NumPrompts == 0 && rows > 0 {
+		p.NumPrompts = rows
+	}
+	if p.NumPrompts == 0 && p.Duration == 0 {
+		p.NumPrompts = DefaultNumPrompts
+	}
+	if p.Endpoint == "" {
+		p.Endpoint = "/v1/completions"
+		if p.Backend == "openai-chat" {
+			p.Endpoint = "/v1/chat/completions"
+		}
+	}
+	return p
+}
+
+// DeadlineCap is the longest duration that a plan may hold.
+const DeadlineCap = 30 * 24 * time.Hour

@@ -1,0 +1,149 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"net/textproto"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Validate checks everything that can be known without opening a file or a
+// connection. It reports all faults at once, one line each, by flag name.
+func (p *Plan) Validate() error {
+	v := &checker{}
+	p.checkTarget(v)
+	p.checkPool(v)
+	p.checkLoad(v)
+	p.checkDataset(v)
+	return errors.Join(v.errs...)
+}
+
+type checker struct{ errs []error }
+
+func (v *checker) ok(good bool, flag, format string, args ...any) {
+	if !good {
+		v.errs = append(v.errs, fmt.Errorf("--%s: %s", flag, fmt.Sprintf(format, args...)))
+	}
+}
+
+func (v *checker) within(flag string, n, lo, hi int) {
+	v.ok(lo <= n && n <= hi, flag, "%d is outside %d to %d", n, lo, hi)
+}
+
+func (v *checker) oneOf(flag, got string, names ...string) {
+	v.ok(slices.Contains(names, got), flag, "%q is unknown: use one of %s", got, strings.Join(names, ", "))
+}
+
+func (v *checker) span(flag string, d time.Duration) {
+	v.ok(0 <= d && d <= DeadlineCap, flag, "%v is outside 0 to %v", d, DeadlineCap)
+}
+
+func (p *Plan) checkTarget(v *checker) {
+	v.oneOf("backend", p.Backend, "openai", "vllm", "openai-chat")
+	for _, h := range p.Header {
+		name, _, found := strings.Cut(h, "=")
+		v.ok(found && validHeader(name), "header", "write it as NAME=VALUE, with a valid header name")
+	}
+	if p.BaseURL == "" {
+		v.ok(p.APIKeyFile == "", "api-key-file", "the in-process pool needs no key: leave it out or give --base-url")
+		return
+	}
+	u, err := url.Parse(p.BaseURL)
+	good := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+	v.ok(good, "base-url", "%q is no URL of the form http://host:port", redact(p.BaseURL))
+	if good {
+		v.ok(u.User == nil, "base-url", "a password in the URL would be recorded: use --header or --api-key-file")
+		v.ok(u.RawQuery == "" && u.Fragment == "", "base-url", "leave out the query and the fragment")
+	}
+	v.ok(p.Endpoint == "" || strings.HasPrefix(p.Endpoint, "/"), "endpoint", "%q does not start with /", p.Endpoint)
+	v.ok(p.Speed.Virtual(), "speed", "a real server keeps its own time: leave --speed out, or leave --base-url out")
+}
+
+func (p *Plan) checkPool(v *checker) {
+	v.within("replicas", p.Replicas, 1, 4096)
+	v.within("engine.max-num-seqs", p.EngineMaxNumSeqs, 1, 1<<16)
+	v.within("engine.max-num-batched-tokens", p.EngineMaxNumBatchedTokens, 1, 1<<20)
+	v.within("engine.max-model-len", p.EngineMaxModelLen, 0, 1<<24)
+	v.within("engine.block-size", p.EngineBlockSize, 1, 4096)
+	v.within("engine.num-gpu-blocks", p.EngineNumGPUBlocks, 0, 1<<28)
+	v.within("engine.long-prefill-token-threshold", p.EngineLongPrefill, 0, 1<<20)
+	v.ok(p.EngineNumGPUBlocks != 1, "engine.num-gpu-blocks", "one block is the reserved null block: at least 2 are needed")
+	v.ok(p.EngineGPUMemory > 0 && p.EngineGPUMemory <= 1, "engine.gpu-memory-utilization", "%v is outside 0 to 1", p.EngineGPUMemory)
+	v.ok(p.EngineWatermark >= 0 && p.EngineWatermark < 1, "engine.watermark", "%v is outside 0 to 1", p.EngineWatermark)
+	v.ok(p.Speed >= 0 && p.Speed <= 1000, "speed", "%v is outside 0 to 1000: for more, use max", p.Speed)
+}
+
+func (p *Plan) checkLoad(v *checker) {
+	timed := Timed(p.DatasetName)
+	v.ok(p.RequestRate.Inf() || p.RequestRate <= 1e7, "request-rate", "%v is more than 1e7 a second", p.RequestRate)
+	v.ok(p.RequestRate == 0 || p.RequestRate >= 1e-6, "request-rate", "%v is less than 1e-6 a second", p.RequestRate)
+	v.ok(p.RequestRate > 0 || (timed && (p.Arrival == "" || p.Arrival == "trace")), "request-rate",
+		"how many requests a second? give a number, or inf for all at once")
+	v.ok(p.Burstiness.Inf() || (p.Burstiness >= 1e-3 && p.Burstiness <= 1e6), "burstiness", "%v is outside 0.001 to 1e6 (or inf)", p.Burstiness)
+	if p.Arrival != "" {
+		v.oneOf("arrival", p.Arrival, "poisson", "gamma", "constant", "trace")
+		v.ok(p.Arrival != "trace" || timed, "arrival", "dataset %s has no timestamps to replay", p.DatasetName)
+		v.ok(p.Arrival != "poisson" || p.Burstiness == 1, "burstiness", "poisson arrivals have burstiness 1: use --arrival gamma")
+	}
+	v.ok(!p.RequestRate.Inf() || p.Arrival == "" || p.Arrival == "constant" || p.Arrival == "poisson", "request-rate",
+		"inf sends all at once, so --arrival %s means nothing", p.Arrival)
+	v.within("num-prompts", p.NumPrompts, 0, 1<<31-1)
+	v.ok(!p.RequestRate.Inf() || p.NumPrompts > 0 || p.Duration == 0, "num-prompts", "with --request-rate inf, say how many")
+	for _, d := range []struct {
+		flag string
+		d    time.Duration
+	}{{"duration", p.Duration}, {"request-timeout", p.RequestTimeout}, {"ttft-timeout", p.TTFTTimeout}, {"drain", p.Drain}} {
+		v.span(d.flag, d.d)
+	}
+	v.ok(p.MaxErrorRate >= 0 && p.MaxErrorRate <= 1, "max-error-rate", "%v is outside 0 to 1", p.MaxErrorRate)
+}
+
+func (p *Plan) checkDataset(v *checker) {
+	v.oneOf("dataset-name", p.DatasetName, "prefix_repetition", "random", "azure", "mooncake")
+	timed := Timed(p.DatasetName)
+	v.ok(!timed || p.DatasetPath != "", "dataset-path", "which file? dataset %s is read from a trace", p.DatasetName)
+	v.ok(timed || p.DatasetPath == "", "dataset-path", "dataset %s is generated: it reads no file", p.DatasetName)
+	const most = 1 << 24
+	v.within("prefix-repetition-prefix-len", p.PrefixLen, 0, most)
+	v.within("prefix-repetition-suffix-len", p.SuffixLen, 0, most)
+	v.ok(p.PrefixLen+p.SuffixLen > 0, "prefix-repetition-suffix-len", "the prompt would be empty")
+	v.within("prefix-repetition-num-prefixes", p.NumPrefixes, 1, most)
+	v.within("prefix-repetition-output-len", p.PrefixOutput, 1, most)
+	v.within("random-input-len", p.RandomInput, 1, most)
+	v.within("random-output-len", p.RandomOutput, 1, most)
+	v.within("random-prefix-len", p.RandomPrefix, 0, most)
+	v.ok(p.RandomRange >= 0 && p.RandomRange < 1, "random-range-ratio", "%v is outside 0 (included) to 1 (excluded)", p.RandomRange)
+}
+
+// Timed reports whether the named dataset is a trace with arrival times.
+func Timed(dataset string) bool { return dataset == "azure" || dataset == "mooncake" }
+
+func validHeader(name string) bool {
+	if name == "" || strings.ContainsFunc(name, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`()<>@,;:\"/[]?={}`, r)
+	}) {
+		return false
+	}
+	return textproto.CanonicalMIMEHeaderKey(name) != "Content-Length"
+}
+
+// headerNames drops the values of NAME=VALUE items, which may be keys.
+func headerNames(items []string) []string {
+	out := make([]string, len(items))
+	for i, h := range items {
+		name, _, _ := strings.Cut(h, "=")
+		out[i] = name
+	}
+	return out
+}
+
+// redact keeps what an error text may show of a URL that did not parse.
+func redact(raw string) string {
+	if i := strings.LastIndexByte(raw, '@'); i >= 0 {
+		return "…" + raw[i:]
+	}
+	return raw
+}
