@@ -1,0 +1,34 @@
+package record
+
+// Definition says what one metric means.
+type Definition struct {
+	Name     string
+	Unit     string
+	Text     string
+	NullWhen string // empty: never
+}
+
+// Definitions are the metrics in the order of the documentation. The slice is
+// the caller's own.
+func Definitions() []Definition {
+	return []Definition{
+		{"lag", "ns", "dispatched - intended: how late the generator was", ""},
+		{"client_queue", "ns", "permitted - dispatched: the wait for the concurrency cap", "no cap is set"},
+		{"ttft", "ns", "first_token - intended: what a user who pressed enter at the intended time waits, so a late generator hides nothing", "no token arrived"},
+		{"ttft_send", "ns", "first_token - writing: counted from the first byte of the request, as vLLM's client does", "no token arrived"},
+		{"ttfv", "ns", "first_content - intended: the first token that the user sees, after any reasoning", "no content arrived"},
+		{"tpot", "ns", "(last_token - first_token) / (output_tokens - 1), with the server's count of tokens, or else the client's", "output_tokens < 2"},
+		{"itl", "ns", "gap between consecutive chunks that carry tokens; tokens bundled in one chunk add no zero gaps", "fewer than two chunks"},
+		{"itl_token", "ns", "gap / tokens of the chunk that ends it, weighted by these tokens", "tokens per chunk are unknown"},
+		{"e2e", "ns", "last_token - intended", "the request is not a success"},
+		{"normalized", "ns", "e2e / output_tokens", "the request is not a success, or output_tokens = 0"},
+		{"slo_met", "bool", "every clause of the SLO that applies to the request holds; failures, timeouts and drops miss it", "the request is censored, or no SLO is set"},
+		{"goodput", "1/s", "requests of the window with slo_met, per second of the window", "no SLO is set"},
+		{"attainment", "ratio", "requests of the window with slo_met / all requests scheduled in the window", "no SLO is set"},
+		{"success", "bool", "outcome = ok: 2xx, no error in the stream, a finish reason, usage or tokens, the terminal marker, and the length that was asked for when it was enforced", ""},
+		{"d_ttft", "ns", "(first_token - wrote) - server_ttft: what lies between client and server before the first token", "the server's time is unknown"},
+		{"d_e2e", "ns", "(done - wrote) - server_e2e", "the server's time is unknown"},
+		{"d_tail", "ns", "d_e2e - d_ttft: what streaming added after the first token", "d_e2e or d_ttft is unknown"},
+		{"d_tpot", "ns", "d_tail / (output_tokens - 1)", "d_tail is unknown, or output_tokens < 2"},
+	}
+}

@@ -1,0 +1,185 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"goodput/loadgen/clock"
+)
+
+// Schema is the version of the files that this package writes and reads. It
+// grows when a reader of the old version would misread the new one; added
+// columns and added keys do not change it.
+const Schema = 1
+
+// ManifestName is the file that makes a directory a run.
+const ManifestName = "manifest.json"
+
+// State says how far a run came.
+type State string
+
+// The states.
+const (
+	Running     State = "running"     // being written, or cut off by a crash
+	Complete    State = "complete"    // everything that was scheduled is accounted for
+	Interrupted State = "interrupted" // stopped early; what there is can be read
+)
+
+// Meta is what is known of a run before it starts. Empty fields are left out of
+// the manifest.
+type Meta struct {
+	// RunID is written to every row. A virtual run whose files are to be equal
+	// byte by byte needs one that follows from the plan.
+	RunID    string
+	PlanHash string
+	Seed     uint64
+	// Version is that of the program that makes the run.
+	Version string
+	// Virtual tells that the run's time is not the wall's. Epoch and Started then
+	// only reach the manifest, never the Parquet files or the latency log.
+	Virtual bool
+	// Epoch is the wall time of instant 0, Started that of the program's start.
+	Epoch, Started time.Time
+	// Arms are the names of what is compared; one entry or none for a plain run.
+	Arms []string
+	// Target and Dataset describe the two in the reader's words.
+	Target, Dataset map[string]string
+}
+
+// Final is what is known of a run when it ends.
+type Final struct {
+	// State is Complete or Interrupted; empty means Complete.
+	State State
+	// Ended is the wall time of the end, EndedAt the same instant on the run's
+	// clock (together they show how far the two drifted). Zero Ended: absent.
+	Ended   time.Time
+	EndedAt clock.Time
+	// Window is the part of the run that counts; nil: not known.
+	Window *Window
+	// Counts is the account of all scheduled requests; nil: not known.
+	Counts *Counts
+	// Counters holds what was dropped, clamped or not understood, by name. The
+	// writer adds its own, whose names start with "record_".
+	Counters map[string]int64
+}
+
+// Window is the measured part of a run: from the end of the warm-up to the last
+// scheduled arrival.
+type Window struct {
+	Start clock.Time `json:"start_ns"`
+	End   clock.Time `json:"end_ns"`
+}
+
+// Counts is the account of the requests: Scheduled is the sum of the others once
+// a run has ended.
+type Counts struct {
+	Scheduled int64 `json:"scheduled"`
+	Completed int64 `json:"completed"`
+	Failed    int64 `json:"failed"`
+	Dropped   int64 `json:"dropped"`
+	Censored  int64 `json:"censored"`
+}
+
+// Anchor ties an instant of the run to the wall clock.
+type Anchor struct {
+	At   clock.Time `json:"at_ns"`
+	Wall string     `json:"wall"` // RFC 3339 with nanoseconds, UTC
+}
+
+// File is one finished Parquet segment.
+type File struct {
+	Name string `json:"name"`
+	Rows int64  `json:"rows"`
+}
+
+// Manifest is manifest.json. Absent keys were not known.
+type Manifest struct {
+	Schema   int               `json:"schema"`
+	RunID    string            `json:"run_id"`
+	State    State             `json:"state"`
+	Problem  string            `json:"problem,omitempty"` // why recording stopped early
+	PlanHash string            `json:"plan_hash,omitempty"`
+	Seed     uint64            `json:"seed"`
+	Version  string            `json:"version,omitempty"`
+	Virtual  bool              `json:"virtual"`
+	Started  string            `json:"started,omitempty"`
+	Ended    string            `json:"ended,omitempty"`
+	Anchors  []Anchor          `json:"anchors,omitempty"`
+	Arms     []string          `json:"arms,omitempty"`
+	Target   map[string]string `json:"target,omitempty"`
+	Dataset  map[string]string `json:"dataset,omitempty"`
+	Window   *Window           `json:"window,omitempty"`
+	Counts   *Counts           `json:"counts,omitempty"`
+	Outcomes map[string]int64  `json:"outcomes,omitempty"` // recorded final attempts by outcome
+	Counters map[string]int64  `json:"counters,omitempty"`
+	Files    []File            `json:"files,omitempty"`
+}
+
+func newManifest(m Meta) Manifest {
+	out := Manifest{
+		Schema: Schema, RunID: m.RunID, State: Running, PlanHash: m.PlanHash, Seed: m.Seed,
+		Version: m.Version, Virtual: m.Virtual, Started: wall(m.Started),
+		Arms: m.Arms, Target: m.Target, Dataset: m.Dataset,
+	}
+	if !m.Epoch.IsZero() {
+		out.Anchors = []Anchor{{At: 0, Wall: wall(m.Epoch)}}
+	}
+	return out
+}
+
+func wall(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
+// ParseManifest reads manifest.json strictly: an unknown key, a second value or
+// a schema of another version is an error.
+func ParseManifest(b []byte) (Manifest, error) {
+	var head struct {
+		Schema *int `json:"schema"`
+	}
+	if err := json.Unmarshal(b, &head); err != nil {
+		return Manifest{}, fmt.Errorf("parse manifest: %w", err)
+	}
+	switch {
+	case head.Schema == nil:
+		return Manifest{}, errors.New(`parse manifest: key "schema" is missing; is this the manifest of a goodput run?`)
+	case *head.Schema != Schema:
+		return Manifest{}, fmt.Errorf("parse manifest: schema %d, but this program reads schema %d; use the version of goodput that made the run", *head.Schema, Schema)
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	var m Manifest
+	if err := d.Decode(&m); err != nil {
+		return Manifest{}, fmt.Errorf("parse manifest: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return Manifest{}, errors.New("parse manifest: text after the closing brace")
+	}
+	switch m.State {
+	case Running, Complete, Interrupted:
+	default:
+		return Manifest{}, fmt.Errorf("parse manifest: state %q is none of running, complete, interrupted", m.State)
+	}
+	for _, f := range m.Files {
+		if _, ok := segmentNumber(f.Name, segmentSuffix); !ok || f.Rows < 0 {
+			return Manifest{}, fmt.Errorf("parse manifest: %q with %d rows is not a segment of a run", f.Name, f.Rows)
+		}
+	}
+	return m, nil
+}
+
+// encode is the inverse of ParseManifest; keys of maps come out sorted.
+func (m Manifest) encode() ([]byte, error) {
+	b, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encode manifest: %w", err)
+	}
+	return append(b, '\n'), nil
+}
