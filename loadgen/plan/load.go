@@ -19,7 +19,7 @@ const MaxFile = 1 << 20
 
 // octal finds a plain scalar with a leading zero: YAML 1.1 would read 010 as 8,
 // which nobody who writes a rate means.
-var octal = regexp.MustCompile(`(?m)^\s*(?:[\w.-]+:|-)\s+([+-]?0[0-9_]+)\s*(?:#.*)?$`)
+var octal = regexp.MustCompile(`(?m)^\s*(?:[\w.-]+:|-)\s+([+-]?0[0-7_]+)\s*(?:#.*)?$`)
 
 // Load reads YAML over p: keys that the text leaves out keep their value. An
 // unknown or doubled key is an error with line, column and the source line.
@@ -35,7 +35,7 @@ func Load(p *Plan, name string, text []byte) error {
 	// The decoder zeroes its target for a document without content, so it works
 	// on a copy, and such a document changes nothing.
 	q := *p
-	err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&q)
+	err := decode(text, &q)
 	if errors.Is(err, io.EOF) || (err == nil && reflect.ValueOf(q).IsZero()) {
 		return nil
 	}
@@ -44,6 +44,17 @@ func Load(p *Plan, name string, text []byte) error {
 	}
 	*p = q
 	return nil
+}
+
+// decode turns a panic of the library, which unusual tags provoke, into an
+// error: a file can't end the program.
+func decode(text []byte, q *Plan) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("the YAML can't be read: write plain keys and values, without tags or anchors")
+		}
+	}()
+	return yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(q)
 }
 
 // YAML is the resolved plan as a file that Load reads back to the same plan.

@@ -24,8 +24,13 @@ func (r *Rate) UnmarshalText(b []byte) error {
 	return err
 }
 
-// MarshalText is the inverse of UnmarshalText.
-func (r Rate) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+// MarshalYAML is the inverse of UnmarshalText, with plain numbers.
+func (r Rate) MarshalYAML() (any, error) {
+	if r.Inf() {
+		return r.String(), nil
+	}
+	return float64(r), nil
+}
 
 // Speed is loop seconds per wall second. Zero is "max": virtual time. Its text
 // form is a decimal or "max".
@@ -56,8 +61,13 @@ func (s *Speed) UnmarshalText(b []byte) error {
 	return err
 }
 
-// MarshalText is the inverse of UnmarshalText.
-func (s Speed) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+// MarshalYAML is the inverse of UnmarshalText, with plain numbers.
+func (s Speed) MarshalYAML() (any, error) {
+	if s == 0 {
+		return s.String(), nil
+	}
+	return float64(s), nil
+}
 
 func formatNumber(v float64, inf string) string {
 	if math.IsInf(v, 1) {
