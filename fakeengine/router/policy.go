@@ -18,7 +18,8 @@ type Request struct {
 // Load is what the router believes of one replica, as of AsOf. Signals may be
 // stale; Outstanding is the router's own count and never is.
 type Load struct {
-	// Outstanding requests and Tokens were sent by this router and have not ended.
+	// Outstanding requests, of Tokens prompt tokens together, were sent by this
+	// router and have not ended.
 	Outstanding, Tokens int
 	// Waiting and Running are the engine's queues when last seen.
 	Waiting, Running int
