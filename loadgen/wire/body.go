@@ -1,0 +1,106 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// API is the shape of request and answer.
+type API uint8
+
+// The APIs.
+const (
+	Completions API = iota // text in "prompt", text in choices[].text
+	Chat                   // one user message, deltas in choices[].delta
+)
+
+// Path is the usual path of the API.
+func (a API) Path() string {
+	if a == Chat {
+		return "/v1/chat/completions"
+	}
+	return "/v1/completions"
+}
+
+// String is the API's name in messages.
+func (a API) String() string {
+	if a == Chat {
+		return "chat completions"
+	}
+	return "completions"
+}
+
+// Prompt is the text of a prompt. It may be large, so a body streams it.
+type Prompt interface {
+	// Len is the length in bytes.
+	Len() int64
+	// Reader starts a new reading of exactly Len bytes. They go between the quotes
+	// of a JSON string as they are: no quote, backslash, control character or
+	// invalid UTF-8 may be among them.
+	Reader() io.Reader
+}
+
+// Format writes the request bodies of one API and model. It is immutable.
+type Format struct {
+	open string // from the brace to the value of max_tokens
+	text string // from the last option to the prompt's opening quote
+	tail string // from the prompt's closing quote
+}
+
+// NewFormat prepares the constant parts. An empty model leaves the field out,
+// which several servers answer with the only model they have.
+func NewFormat(api API, model string) (*Format, error) {
+	if !utf8.ValidString(model) {
+		return nil, errors.New("model name is not valid UTF-8; give the name as /v1/models lists it")
+	}
+	f := &Format{open: "{", text: `,"prompt":"`, tail: `"}`}
+	if model != "" {
+		name, err := json.Marshal(model)
+		if err != nil {
+			return nil, fmt.Errorf("encoding the model name: %w", err)
+		}
+		f.open = `{"model":` + string(name) + `,`
+	}
+	f.open += `"stream":true,"stream_options":{"include_usage":true},"temperature":0,"max_tokens":`
+	if api == Chat {
+		f.text, f.tail = `,"messages":[{"role":"user","content":"`, `"}]}`
+	}
+	return f, nil
+}
+
+// Body asks for a streamed answer of up to maxTokens tokens, and with ignoreEOS
+// for exactly that many (the vLLM extensions ignore_eos and min_tokens).
+func (f *Format) Body(p Prompt, maxTokens int, ignoreEOS bool) Body {
+	head := make([]byte, 0, len(f.open)+len(f.text)+64)
+	head = append(head, f.open...)
+	head = strconv.AppendInt(head, int64(maxTokens), 10)
+	if ignoreEOS {
+		head = append(head, `,"ignore_eos":true,"min_tokens":`...)
+		head = strconv.AppendInt(head, int64(maxTokens), 10)
+	}
+	head = append(head, f.text...)
+	return Body{head: head, prompt: p, tail: f.tail}
+}
+
+// Body is one request body. The prompt is not held: each reading makes it anew.
+type Body struct {
+	head   []byte
+	prompt Prompt
+	tail   string
+}
+
+// Len is the length in bytes, known before anything is read.
+func (b Body) Len() int64 {
+	return int64(len(b.head)) + b.prompt.Len() + int64(len(b.tail))
+}
+
+// Reader starts a new reading of the whole body.
+func (b Body) Reader() io.Reader {
+	return io.MultiReader(bytes.NewReader(b.head), b.prompt.Reader(), strings.NewReader(b.tail))
+}
