@@ -1,0 +1,98 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+)
+
+// Config is an engine's settings, named as in vLLM.
+type Config struct {
+	// ID tells the engines of a loop apart and breaks ties between their events.
+	ID int
+	// MaxNumSeqs bounds the sequences and MaxNumBatchedTokens the tokens of a
+	// step.
+	MaxNumSeqs, MaxNumBatchedTokens int
+	// MaxModelLen bounds prompt plus answer, in tokens.
+	MaxModelLen int
+	// BlockSize is in tokens. NumGPUBlocks counts the null block, so one block
+	// fewer is usable (R2).
+	BlockSize, NumGPUBlocks int
+	// PrefixCaching: full blocks are found again by content.
+	PrefixCaching bool
+	// ChunkedPrefill: a prompt may be computed over several steps. Without it,
+	// MaxNumBatchedTokens must be at least MaxModelLen.
+	ChunkedPrefill bool
+	// ReserveFullISL: a sequence is admitted only if all its known tokens fit
+	// into free blocks, not just the first chunk.
+	ReserveFullISL bool
+	// LongPrefillThreshold bounds the tokens of one sequence in one step; 0: only
+	// the budget does.
+	LongPrefillThreshold int
+	// Watermark is the share of NumGPUBlocks that an admission must leave free
+	// while others run; 0: none.
+	Watermark float64
+	// FrontEnd is the time from Submit until the scheduler can see a sequence
+	// (parsing, tokenising); 0: none.
+	FrontEnd time.Duration
+}
+
+func (c *Config) validate() error {
+	for _, f := range []struct {
+		name  string
+		value int
+	}{
+		{"MaxNumSeqs", c.MaxNumSeqs},
+		{"MaxNumBatchedTokens", c.MaxNumBatchedTokens},
+		{"MaxModelLen", c.MaxModelLen},
+	} {
+		if f.value < 1 {
+			return fmt.Errorf("%s is %d: need at least 1", f.name, f.value)
+		}
+	}
+	switch {
+	case c.ID < 0:
+		return fmt.Errorf("ID is %d: need 0 or more", c.ID)
+	case c.LongPrefillThreshold < 0:
+		return fmt.Errorf("LongPrefillThreshold is %d: need a number of tokens, or 0 for no limit", c.LongPrefillThreshold)
+	case !(c.Watermark >= 0 && c.Watermark < 1):
+		return fmt.Errorf("Watermark is %v: need a share of the blocks, 0 <= w < 1", c.Watermark)
+	case c.FrontEnd < 0:
+		return fmt.Errorf("FrontEnd is %v: need 0 or more", c.FrontEnd)
+	case !c.ChunkedPrefill && c.MaxNumBatchedTokens < c.MaxModelLen:
+		return fmt.Errorf("MaxNumBatchedTokens is %d, less than MaxModelLen %d: without chunked prefill a prompt must fit into one step; raise the one, lower the other, or turn ChunkedPrefill on", c.MaxNumBatchedTokens, c.MaxModelLen)
+	}
+	return nil
+}
+
+// Refusal is why a sequence can never run.
+type Refusal uint8
+
+// The refusals.
+const (
+	NoPrompt       Refusal = iota // Prompt < 1
+	NoOutput                      // MaxTokens < 1
+	LongerThanLen                 // Prompt + MaxTokens > MaxModelLen
+	LargerThanPool                // needs more blocks than there are
+)
+
+// Rejected is Submit's error for a sequence that can never run, whatever the
+// load: a bad request, not a busy engine.
+type Rejected struct {
+	Why Refusal
+	// Need and Limit are in tokens, or in blocks for LargerThanPool.
+	Need, Limit int
+}
+
+// Error says what is too large and what would fit.
+func (r *Rejected) Error() string {
+	switch r.Why {
+	case NoPrompt:
+		return fmt.Sprintf("prompt of %d tokens: need at least 1", r.Need)
+	case NoOutput:
+		return fmt.Sprintf("max_tokens is %d: need at least 1", r.Need)
+	case LongerThanLen:
+		return fmt.Sprintf("prompt and max_tokens make %d tokens, the model's context length is %d: shorten the prompt or ask for fewer tokens", r.Need, r.Limit)
+	default:
+		return fmt.Sprintf("prompt and max_tokens need %d KV blocks, the engine has %d: shorten the prompt or ask for fewer tokens", r.Need, r.Limit)
+	}
+}

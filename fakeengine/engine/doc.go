@@ -1,0 +1,20 @@
+// Package engine is a continuous-batching LLM engine without the GPU: the
+// scheduler of vLLM v1 in its synchronous form, on a KV account (package kv) and
+// a step-time model (package steptime).
+//
+// Every step walks all running sequences, in order of admission, and then
+// admits waiting ones; nothing is summarised or skipped. That makes it slow next
+// to what is possible and easy to compare with its source, so it also serves as
+// the reference for faster engines. Comments and tests cite the scheduling rules
+// by number:
+//
+//	R2-R3    what a step tries to do; usable blocks
+//	R4-R7    running sequences: order, budget, preemption of the newest
+//	R8-R15   waiting sequences: head of line, prefix hits, admission
+//	R16-R20  blocks: eviction, sharing, naming (package kv)
+//	R22-R24  which rows emit tokens, when sequences end and free their blocks
+//	R32-R33  the instants of a request
+//
+// It draws no chance, speaks no protocol, and makes no text. It is driven by one
+// clock.Loop and must be called from within that loop's events.
+package engine

@@ -1,0 +1,194 @@
+package engine
+
+import (
+	"fmt"
+
+	"goodput/fakeengine/kv"
+	"goodput/fakeengine/steptime"
+	"goodput/loadgen/clock"
+)
+
+// Engine is one replica. All calls are made from within events of its loop, or
+// before the loop runs.
+//
+// A sequence goes through four lists: transit (in the front end), inbox (at the
+// scheduler, not yet seen), waiting and running.
+type Engine struct {
+	cfg       Config
+	watermark int // blocks
+	model     steptime.Model
+	loop      clock.Loop
+	kv        *kv.Pool
+
+	transit, inbox, waiting, running list
+
+	landing  landing
+	boundary boundary
+	awake    bool  // a boundary event is pending
+	stepping bool  // a step runs, and ends at endPS
+	endPS    int64 // picoseconds; the next step starts here, unrounded
+	stepPS   int64
+	rows     []row // what the running step computes, in order of scheduling
+
+	counters counters
+}
+
+// row is one sequence in a step. seq is nil once the sequence has left.
+type row struct {
+	seq  *Seq
+	emit bool
+}
+
+// landing is the event at which the head of transit reaches the inbox.
+type landing struct {
+	e       *Engine
+	pending bool
+}
+
+// boundary is the event between two steps.
+type boundary struct{ e *Engine }
+
+var (
+	_ clock.Event = (*landing)(nil)
+	_ clock.Event = (*boundary)(nil)
+)
+
+// New makes an idle engine.
+func New(cfg Config, m steptime.Model, loop clock.Loop) (*Engine, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("engine %d: %w", cfg.ID, err)
+	}
+	if m == nil || loop == nil {
+		return nil, fmt.Errorf("engine %d: need a step-time model and a loop", cfg.ID)
+	}
+	pool, err := kv.New(cfg.NumGPUBlocks, cfg.BlockSize, cfg.PrefixCaching)
+	if err != nil {
+		return nil, fmt.Errorf("engine %d: %w", cfg.ID, err)
+	}
+	e := &Engine{
+		cfg:       cfg,
+		watermark: int(cfg.Watermark * float64(cfg.NumGPUBlocks)),
+		model:     m, loop: loop, kv: pool,
+	}
+	e.landing.e, e.boundary.e = e, e
+	return e, nil
+}
+
+// Submit hands s to the engine. The error is a *Rejected if s could never run;
+// s is then untouched and its Sink hears nothing.
+func (e *Engine) Submit(s *Seq) error {
+	if err := e.check(s); err != nil {
+		return err
+	}
+	now := e.loop.Now()
+	s.Arrival, s.Queued, s.Scheduled = now, clock.Never, clock.Never
+	s.FirstToken, s.LastToken = clock.Never, clock.Never
+	s.Output, s.Cached, s.Preemptions, s.Recomputed, s.PreemptedNS = 0, 0, 0, 0, 0
+	s.sched = schedState{lands: now.Add(e.cfg.FrontEnd), preemptedAt: clock.Never}
+	e.kv.Open(&s.sched.table, e.shareable(s))
+
+	// FrontEnd is the same for all, so transit is in order of landing; ID decides
+	// within an instant, as it does everywhere on the loop.
+	at := e.transit.tail
+	for at != nil && at.sched.lands == s.sched.lands && at.ID > s.ID {
+		at = at.sched.prev
+	}
+	e.transit.insertAfter(at, s)
+	e.landing.arm()
+	return nil
+}
+
+func (e *Engine) check(s *Seq) error {
+	if s.sched.in != nil {
+		return fmt.Errorf("sequence %d is already in an engine", s.ID)
+	}
+	if s.Sink == nil {
+		return fmt.Errorf("sequence %d has no sink", s.ID)
+	}
+	total := s.Prompt + s.MaxTokens
+	// The last token is never fed back, so it takes no place in the cache (R24).
+	blocks := e.kv.Blocks(total - 1)
+	switch {
+	case s.Prompt < 1:
+		return &Rejected{NoPrompt, s.Prompt, 1}
+	case s.MaxTokens < 1:
+		return &Rejected{NoOutput, s.MaxTokens, 1}
+	case total > e.cfg.MaxModelLen:
+		return &Rejected{LongerThanLen, total, e.cfg.MaxModelLen}
+	case blocks > e.kv.Usable():
+		return &Rejected{LargerThanPool, blocks, e.kv.Usable()}
+	}
+	return nil
+}
+
+// shareable are the hashes of the leading blocks that others could have.
+func (e *Engine) shareable(s *Seq) []uint64 {
+	n := min(s.Shared, s.Prompt) / e.cfg.BlockSize
+	return s.Hashes[:min(n, len(s.Hashes))]
+}
+
+// Abort takes s out at once, frees its blocks, drops what the running step
+// computes for it (R24), and calls Finished with Aborted before it returns. It
+// does nothing if s is not in this engine.
+func (e *Engine) Abort(s *Seq) {
+	switch s.sched.in {
+	case &e.transit, &e.inbox, &e.waiting, &e.running:
+	default:
+		return
+	}
+	now := e.loop.Now()
+	if e.stepping && s.sched.row < len(e.rows) && e.rows[s.sched.row].seq == s {
+		e.rows[s.sched.row].seq = nil
+	}
+	s.resume(now)
+	e.counters.aborted++
+	e.leave(s, now, Aborted)
+}
+
+// leave ends s.
+func (e *Engine) leave(s *Seq, now clock.Time, why Finish) {
+	s.sched.in.remove(s)
+	e.kv.Close(&s.sched.table)
+	s.Sink.Finished(s, now, why)
+}
+
+func (l *landing) arm() {
+	if head := l.e.transit.head; head != nil && !l.pending {
+		l.pending = true
+		l.e.loop.At(head.sched.lands, clock.RankTransit, l)
+	}
+}
+
+// Fire moves what has passed the front end into the inbox.
+func (l *landing) Fire(now clock.Time) {
+	e := l.e
+	l.pending = false
+	for s := e.transit.head; s != nil && s.sched.lands <= now; s = e.transit.head {
+		e.transit.remove(s)
+		e.inbox.pushBack(s)
+	}
+	l.arm()
+	if e.inbox.n > 0 && !e.awake {
+		e.awake = true
+		e.loop.At(now, clock.RankStep, &e.boundary)
+	}
+}
+
+// Entity is the engine's ID.
+func (l *landing) Entity() uint64 { return uint64(l.e.cfg.ID) }
+
+// Fire ends the running step, if any, and starts the next one. All arrivals of
+// the same instant have landed before: a transit ranks before a step.
+func (b *boundary) Fire(now clock.Time) {
+	e := b.e
+	e.awake = false
+	if e.stepping {
+		e.finishStep(now)
+	} else {
+		e.endPS = int64(now) * 1000
+	}
+	e.startStep(now)
+}
+
+// Entity is the engine's ID.
+func (b *boundary) Entity() uint64 { return uint64(b.e.cfg.ID) }

@@ -1,3 +1,0 @@
-package engine
-
-type schedState struct{}

@@ -1,0 +1,46 @@
+package engine
+
+// counters are the engine's running totals; see Stats.
+type counters struct {
+	preemptions, recomputed, prompt, generated, steps, busyPS, finished, aborted int64
+}
+
+// Stats is the engine's gauges and running totals at one instant, as a metrics
+// endpoint exposes them. Counts of tokens and steps include finished steps
+// only; scheduling counts (prefix, preemptions, recomputed) include the running
+// one.
+type Stats struct {
+	// Arriving sequences were submitted and not yet seen by the scheduler;
+	// Waiting and Running are the scheduler's queues.
+	Arriving, Waiting, Running int
+	// KVUsed is the fraction of usable KV blocks that sequences hold, 0 to 1.
+	KVUsed float64
+	// PrefixQueries and PrefixHits are in tokens, counted at every admission;
+	// both stay 0 without prefix caching.
+	PrefixQueries, PrefixHits int64
+	// Evictions counts cached blocks that were overwritten.
+	Evictions int64
+	// Preemptions, and the tokens that were computed again because of them.
+	Preemptions, Recomputed int64
+	// PromptTokens counts the prompts of sequences that gave a first token,
+	// GenerationTokens the output tokens.
+	PromptTokens, GenerationTokens int64
+	// Finished and Aborted sequences.
+	Finished, Aborted int64
+	// Steps and their total duration in picoseconds.
+	Steps, BusyPS int64
+}
+
+// Stats reads the engine. It costs no allocation.
+func (e *Engine) Stats() Stats {
+	c, k := &e.counters, e.kv.Counters()
+	return Stats{
+		Arriving: e.transit.n + e.inbox.n, Waiting: e.waiting.n, Running: e.running.n,
+		KVUsed:        e.kv.Used(),
+		PrefixQueries: k.Queries, PrefixHits: k.Hits, Evictions: k.Evictions,
+		Preemptions: c.preemptions, Recomputed: c.recomputed,
+		PromptTokens: c.prompt, GenerationTokens: c.generated,
+		Finished: c.finished, Aborted: c.aborted,
+		Steps: c.steps, BusyPS: c.busyPS,
+	}
+}

@@ -1,0 +1,134 @@
+package kv
+
+import "fmt"
+
+// A block is unnamed until its last token is computed. A full block is named by
+// its content: shared names are in the prefix index, private ones mean
+// something only to the sequence that filled the block.
+const (
+	unnamed uint8 = iota
+	private
+	shared
+)
+
+// null is the block that padding refers to. It is taken out at the start and
+// never returned, so its links serve as the free list's ends: next is the least
+// recently used block, prev the most recently freed.
+const null = 0
+
+type block struct {
+	prev, next int32 // free list; meaningful only when refs is 0
+	refs       int32
+	kind       uint8
+	name       uint64
+}
+
+// Counters are running totals. Queries and Hits are in tokens, as
+// vllm:prefix_cache_queries and vllm:prefix_cache_hits count them; Evictions
+// counts named blocks that were handed out for other content.
+type Counters struct {
+	Queries, Hits, Evictions int64
+}
+
+// Pool is the block account of one engine.
+type Pool struct {
+	blocks []block
+	size   int // tokens in a block
+	free   int
+	// index maps the name of a shared full block to the block that took the name
+	// last; other blocks of the same name may exist, and are not found.
+	index    map[uint64]int32
+	caching  bool
+	owners   uint64
+	spare    [][]int32 // backing arrays of closed tables
+	counters Counters
+}
+
+// New makes a pool of blocks blocks, one of which is the null block, of
+// blockSize tokens each. Without caching no block is ever found again.
+func New(blocks, blockSize int, caching bool) (*Pool, error) {
+	if blocks < 2 || blocks > 1<<31-1 {
+		return nil, fmt.Errorf("kv pool of %d blocks: need between 2 (one is the null block) and %d", blocks, 1<<31-1)
+	}
+	if blockSize < 1 {
+		return nil, fmt.Errorf("kv block size of %d tokens: need at least 1, usually 16", blockSize)
+	}
+	p := &Pool{blocks: make([]block, blocks), size: blockSize, free: blocks - 1, caching: caching}
+	if caching {
+		p.index = make(map[uint64]int32)
+	}
+	for i := range p.blocks {
+		p.blocks[i].prev, p.blocks[i].next = int32(i-1), int32(i+1)
+	}
+	p.blocks[null].prev, p.blocks[blocks-1].next = int32(blocks-1), null
+	return p, nil
+}
+
+// Usable is the number of blocks that sequences can hold: all but the null
+// block (R2).
+func (p *Pool) Usable() int { return len(p.blocks) - 1 }
+
+// Free is the number of blocks that no sequence holds. Blocks with cached
+// content count as free.
+func (p *Pool) Free() int { return p.free }
+
+// Used is the fraction of usable blocks that sequences hold, 0 to 1 (R2).
+func (p *Pool) Used() float64 { return 1 - float64(p.free)/float64(len(p.blocks)-1) }
+
+// Counters returns the totals so far.
+func (p *Pool) Counters() Counters { return p.counters }
+
+// Blocks is the number of blocks that hold the given number of tokens.
+func (p *Pool) Blocks(tokens int) int { return (tokens + p.size - 1) / p.size }
+
+// take hands out the least recently used free block, forgetting its content
+// (R16).
+func (p *Pool) take() int32 {
+	id := p.blocks[null].next
+	b := &p.blocks[id]
+	p.unlink(b)
+	b.refs = 1
+	if b.kind != unnamed {
+		p.counters.Evictions++
+		if b.kind == shared && p.index[b.name] == id {
+			delete(p.index, b.name)
+		}
+		b.kind = unnamed
+	}
+	return id
+}
+
+// touch adds a reference to a block that was found by name (R17).
+func (p *Pool) touch(id int32) {
+	b := &p.blocks[id]
+	if b.refs == 0 {
+		p.unlink(b)
+	}
+	b.refs++
+}
+
+// drop takes one reference away; the last one puts the block at the tail of the
+// free list, its content intact (R18).
+func (p *Pool) drop(id int32) {
+	b := &p.blocks[id]
+	b.refs--
+	if b.refs > 0 {
+		return
+	}
+	end := &p.blocks[null]
+	b.prev, b.next = end.prev, null
+	p.blocks[end.prev].next = id
+	end.prev = id
+	p.free++
+}
+
+func (p *Pool) unlink(b *block) {
+	p.blocks[b.prev].next, p.blocks[b.next].prev = b.next, b.prev
+	p.free--
+}
+
+// named reports whether block id carries the given name.
+func (p *Pool) named(id int32, kind uint8, name uint64) bool {
+	b := &p.blocks[id]
+	return b.kind == kind && b.name == name
+}

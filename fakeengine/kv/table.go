@@ -1,0 +1,173 @@
+package kv
+
+// Table is the list of blocks of one sequence, in order of its tokens. The
+// zero value is closed. Use it from Pool.Open to Pool.Close; do not copy it in
+// between.
+type Table struct {
+	// ids are the blocks: the first held ones are referenced. Later entries are
+	// where the content was before a preemption, and tell where to look for it.
+	ids  []int32
+	held int
+	// room is the capacity of the held blocks in tokens.
+	room int
+	// full is the number of leading blocks that have their names, and ready the
+	// number of tokens at which the next one is complete.
+	full, ready int
+	// hashes names the leading blocks that other sequences may share.
+	hashes []uint64
+	owner  uint64
+}
+
+// Held is the number of blocks that the sequence references.
+func (t *Table) Held() int { return t.held }
+
+// maxTable bounds the blocks of one table, so that an owner and a position fit
+// into one private name.
+const maxTable = 1 << 24
+
+// Open starts a table. hashes names the leading full blocks that can be shared
+// with other sequences; it is read until Close.
+func (p *Pool) Open(t *Table, hashes []uint64) {
+	p.owners++
+	*t = Table{hashes: hashes, owner: p.owners, ready: p.size}
+	if n := len(p.spare); n > 0 {
+		t.ids, p.spare = p.spare[n-1], p.spare[:n-1]
+	}
+}
+
+// Match returns the number of leading blocks whose content is in the cache: the
+// longest unbroken chain of full blocks within tokens-1, so that at least one
+// token is left to compute (R10). It changes no reference and no order.
+func (p *Pool) Match(t *Table, tokens int) int {
+	if !p.caching {
+		return 0
+	}
+	limit := (tokens - 1) / p.size
+	n := 0
+	for n < limit && n < len(t.hashes) {
+		id, ok := p.index[t.hashes[n]]
+		switch {
+		case !ok && (n >= len(t.ids) || !p.named(t.ids[n], shared, t.hashes[n])):
+			return n
+		case !ok: // the name went with another copy; this one is still there
+		case n < len(t.ids):
+			t.ids[n] = id
+		default:
+			t.ids = append(t.ids, id)
+		}
+		n++
+	}
+	for n < limit && n < len(t.ids) && n >= len(t.hashes) && p.named(t.ids[n], private, t.name(n)) {
+		n++
+	}
+	return n
+}
+
+// name is what block i of the sequence is called if nobody else can share it.
+func (t *Table) name(i int) uint64 { return t.owner*maxTable + uint64(i) }
+
+// Admission is what Admit needs to know. Reserve is the number of tokens that
+// must fit if the sequence is to come in at all, Tokens the number for which
+// blocks are taken now, Spare the number of blocks that must stay free
+// besides.
+type Admission struct {
+	Hit             int // blocks, as Match returned
+	Reserve, Tokens int
+	Spare           int // blocks
+}
+
+// Admit references the hit blocks and takes new ones for the rest of a.Tokens,
+// or changes nothing and returns false (R12, R13). A hit block that nobody
+// holds leaves the free list, so it counts like a new one.
+func (p *Pool) Admit(t *Table, a Admission) bool {
+	need := p.Blocks(max(a.Reserve, a.Tokens)) - a.Hit + a.Spare
+	if need > p.free {
+		return false
+	}
+	for _, id := range t.ids[:a.Hit] {
+		if p.blocks[id].refs == 0 {
+			need++
+		}
+	}
+	if need > p.free {
+		return false
+	}
+	for _, id := range t.ids[:a.Hit] {
+		p.touch(id)
+	}
+	t.held, t.full = a.Hit, a.Hit
+	t.room, t.ready = a.Hit*p.size, (a.Hit+1)*p.size
+	return p.Grow(t, a.Tokens)
+}
+
+// Query counts a look-up of tokens tokens that found hit blocks (R14).
+func (p *Pool) Query(tokens, hit int) {
+	if p.caching {
+		p.counters.Queries += int64(tokens)
+		p.counters.Hits += int64(hit * p.size)
+	}
+}
+
+// Grow makes room for tokens tokens in all, or changes nothing and returns
+// false (R13).
+func (p *Pool) Grow(t *Table, tokens int) bool {
+	return tokens <= t.room || p.extend(t, tokens)
+}
+
+func (p *Pool) extend(t *Table, tokens int) bool {
+	want := p.Blocks(tokens)
+	if want-t.held > p.free {
+		return false
+	}
+	for ; t.held < want; t.held++ {
+		id := p.take()
+		if t.held < len(t.ids) {
+			t.ids[t.held] = id
+		} else {
+			t.ids = append(t.ids, id)
+		}
+	}
+	t.room = want * p.size
+	return true
+}
+
+// Fill says that the first tokens tokens have their place and content, and
+// names the blocks that this completes (R19, R20). Blocks of equal name may
+// coexist; the index keeps the newest.
+func (p *Pool) Fill(t *Table, tokens int) {
+	if tokens >= t.ready && p.caching {
+		p.register(t, tokens)
+	}
+}
+
+func (p *Pool) register(t *Table, tokens int) {
+	for ; t.ready <= tokens; t.full, t.ready = t.full+1, t.ready+p.size {
+		id := t.ids[t.full]
+		b := &p.blocks[id]
+		if t.full < len(t.hashes) {
+			b.kind, b.name = shared, t.hashes[t.full]
+			p.index[b.name] = id
+		} else {
+			b.kind, b.name = private, t.name(t.full)
+		}
+	}
+}
+
+// Release drops the references, last block first, so that the head of a
+// sequence is evicted after its tail (R18). The table remembers the blocks and
+// can be admitted again.
+func (p *Pool) Release(t *Table) {
+	for i := t.held - 1; i >= 0; i-- {
+		p.drop(t.ids[i])
+	}
+	t.held, t.room, t.full, t.ready = 0, 0, 0, p.size
+}
+
+// Close releases the table for good.
+func (p *Pool) Close(t *Table) {
+	p.Release(t)
+	if t.ids != nil {
+		p.spare = append(p.spare, t.ids[:0])
+	}
+	*t = Table{}
+}

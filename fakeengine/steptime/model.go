@@ -1,0 +1,37 @@
+package steptime
+
+// Batch is what one engine step computes, reduced to the sums on which its
+// duration depends. A row of one new token counts as decode, whatever phase its
+// sequence is in: the attention kernel does the same work.
+type Batch struct {
+	// Tokens computed, in Seqs rows, of which Emit produce an output token.
+	Tokens, Seqs, Emit int
+	// DecodeCtx is the sum, over rows of one new token, of the tokens attended
+	// to, the new one included.
+	DecodeCtx int64
+	// PrefillHist is the sum, over rows of several new tokens, of the tokens that
+	// were there before.
+	PrefillHist int64
+	// PrefillPairs2 is twice the number of causal query-key pairs of the rows of
+	// several new tokens: the sum of p*(2s+p), p new tokens behind s old ones.
+	PrefillPairs2 int64
+}
+
+// Add counts a row of n new tokens, n >= 1, behind the first computed ones.
+func (b *Batch) Add(computed, n int) {
+	b.Tokens += n
+	b.Seqs++
+	if n == 1 {
+		b.DecodeCtx += int64(computed) + 1
+		return
+	}
+	b.PrefillHist += int64(computed)
+	b.PrefillPairs2 += int64(n) * int64(2*computed+n)
+}
+
+// Model says how long a step takes.
+type Model interface {
+	// Step is the duration of b in picoseconds, more than 0. It depends on
+	// nothing else, so that runs can be repeated.
+	Step(b *Batch) int64
+}
