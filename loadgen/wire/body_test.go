@@ -1,0 +1,135 @@
+package wire_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"goodput/loadgen/wire"
+)
+
+// words is a Prompt of fixed text.
+type words string
+
+func (w words) Len() int64        { return int64(len(w)) }
+func (w words) Reader() io.Reader { return strings.NewReader(string(w)) }
+
+func TestBody(t *testing.T) {
+	options := map[string]any{"include_usage": true}
+	tests := []struct {
+		name   string
+		api    wire.API
+		model  string
+		ignore bool
+		want   map[string]any
+	}{
+		{
+			name: "completions", api: wire.Completions, model: "llama",
+			want: map[string]any{
+				"model": "llama", "stream": true, "stream_options": options, "temperature": 0.0,
+				"max_tokens": 128.0, "prompt": "one two three",
+			},
+		},
+		{
+			name: "completions of an exact length", api: wire.Completions, model: "llama", ignore: true,
+			want: map[string]any{
+				"model": "llama", "stream": true, "stream_options": options, "temperature": 0.0,
+				"max_tokens": 128.0, "ignore_eos": true, "min_tokens": 128.0, "prompt": "one two three",
+			},
+		},
+		{
+			name: "chat, model name that needs escaping", api: wire.Chat, model: "a\"b\\c\n<é>",
+			want: map[string]any{
+				"model": "a\"b\\c\n<é>", "stream": true, "stream_options": options, "temperature": 0.0,
+				"max_tokens": 128.0,
+				"messages":   []any{map[string]any{"role": "user", "content": "one two three"}},
+			},
+		},
+		{
+			name: "no model", api: wire.Completions,
+			want: map[string]any{
+				"stream": true, "stream_options": options, "temperature": 0.0,
+				"max_tokens": 128.0, "prompt": "one two three",
+			},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			f, err := wire.NewFormat(tt.api, tt.model)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body := f.Body(words("one two three"), 128, tt.ignore)
+			// Twice: a body can be read again from the start.
+			for range 2 {
+				raw, err := io.ReadAll(body.Reader())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if int64(len(raw)) != body.Len() {
+					t.Errorf("Len() = %d, read %d bytes", body.Len(), len(raw))
+				}
+				var got map[string]any
+				if err := json.Unmarshal(raw, &got); err != nil {
+					t.Fatalf("%v in %s", err, raw)
+				}
+				if diff := cmp.Diff(tt.want, got); diff != "" {
+					t.Errorf("body (-want +got):\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+func TestFormatRefusesInvalidName(t *testing.T) {
+	if _, err := wire.NewFormat(wire.Chat, "a\xff"); err == nil {
+		t.Error("a model name of invalid UTF-8 was accepted")
+	}
+}
+
+func FuzzFormat(f *testing.F) {
+	f.Add("llama", 1, true)
+	f.Add("\"\\\u2028", 0, false)
+	f.Fuzz(func(t *testing.T, model string, n int, ignore bool) {
+		for _, api := range []wire.API{wire.Completions, wire.Chat} {
+			format, err := wire.NewFormat(api, model)
+			if err != nil {
+				if utf8.ValidString(model) {
+					t.Fatal(err)
+				}
+				return
+			}
+			body := format.Body(words("x y"), n, ignore)
+			raw, _ := io.ReadAll(body.Reader())
+			var got struct {
+				Model     string
+				MaxTokens int `json:"max_tokens"`
+			}
+			if err := json.Unmarshal(raw, &got); err != nil {
+				t.Fatalf("%v in %s", err, raw)
+			}
+			if got.Model != model || got.MaxTokens != n || body.Len() != int64(len(raw)) {
+				t.Fatalf("got %q and %d of %d bytes from %s", got.Model, got.MaxTokens, len(raw), raw)
+			}
+		}
+	})
+}
+
+func ExampleFormat() {
+	f, err := wire.NewFormat(wire.Completions, "llama")
+	if err != nil {
+		panic(err)
+	}
+	body := f.Body(words("alpha beta"), 16, false)
+	raw, _ := io.ReadAll(body.Reader())
+	fmt.Println(body.Len() == int64(len(raw)))
+	fmt.Println(string(raw))
+	// Output:
+	// true
+	// {"model":"llama","stream":true,"stream_options":{"include_usage":true},"temperature":0,"max_tokens":16,"prompt":"alpha beta"}
+}
