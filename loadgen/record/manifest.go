@@ -183,3 +183,21 @@ func (m Manifest) encode() ([]byte, error) {
 	}
 	return append(b, '\n'), nil
 }
+
+// epoch is the wall time of instant 0; zero: not known.
+func (m Manifest) epoch() time.Time {
+	for _, a := range m.Anchors {
+		if t, err := time.Parse(time.RFC3339Nano, a.Wall); err == nil && a.At == 0 {
+			return t
+		}
+	}
+	return time.Time{}
+}
+
+// count sets a counter.
+func (m *Manifest) count(name string, n int64) {
+	if m.Counters == nil {
+		m.Counters = map[string]int64{}
+	}
+	m.Counters[name] = n
+}

@@ -1,40 +1,371 @@
 package record
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
 
-// Writer writes one run directory.
-type Writer struct{}
+	"goodput/loadgen/clock"
+)
+
+const (
+	defaultSegmentRows  = 200_000
+	defaultSegmentSpan  = 60_000_000_000 // ns
+	defaultLatencySpan  = 10_000_000_000 // ns
+	defaultQueueBatches = 64
+	// batchRows is how many rows go to the Parquet file at a time.
+	batchRows = 512
+)
+
+// The writer's own entries in the counters of the manifest.
+const (
+	CounterDropped = "record_rows_dropped"    // the queue was full
+	CounterLost    = "record_rows_lost"       // recording had stopped, or stopped before they were safe
+	CounterClamped = "record_latency_clamped" // values outside of the latency log's range, recorded at its edge
+	CounterTorn    = "record_wal_bytes_lost"  // unreadable bytes at the end of write-ahead files, at recovery
+)
 
 // Option changes how a run is written.
 type Option func(*config)
 
 type config struct {
-	blocking    bool
-	segmentRows int
-	segmentNS   int64
-	onError     func(error)
+	segmentRows  int
+	segmentSpan  clock.Time
+	queueBatches int
+	blocking     bool
+	onError      func(error)
+	disk         func(dir string) (disk, error)
 }
 
 // Blocking makes Write wait for the disk when its queue is full, instead of
-// dropping rows: for virtual time, where nothing is late.
+// dropping rows. A virtual run always does, since nothing is late there.
 func Blocking() Option { return func(c *config) { c.blocking = true } }
 
 // OnError is called once, from another goroutine, when recording stops.
 func OnError(f func(error)) Option { return func(c *config) { c.onError = f } }
 
-// Create makes dir and starts a run in it.
-func Create(dir string, m Meta, opts ...Option) (*Writer, error) {
-	return nil, errors.New("writing a run is not available in this build")
+// SegmentRows ends a Parquet segment after n rows, 200,000 by default.
+func SegmentRows(n int) Option { return func(c *config) { c.segmentRows = n } }
+
+// Writer writes one run directory.
+//
+// Write may be called from any goroutine. Two goroutines stand behind it: the
+// first appends rows to the write-ahead file as soon as they come, the second
+// turns batches of them into Parquet and removes the write-ahead file of each
+// segment that is complete. Neither holds up the caller: when the disk is so
+// slow that the queue is full, rows are dropped and counted. A failing disk
+// stops the recording, not the caller.
+type Writer struct {
+	cfg     config
+	disk    disk
+	virtual bool
+
+	wake chan struct{} // capacity 1: there is something for logRows
+	full chan *batch   // from logRows to writeSegments
+	done chan struct{}
+
+	mu      sync.Mutex
+	room    sync.Cond // a batch was recycled, or recording stopped
+	man     Manifest
+	cur     *batch
+	sealed  []*batch
+	free    []*batch
+	made    int // batches that exist
+	segRows int // rows of the segment that Write is filling
+	segFrom clock.Time
+	counts  struct{ dropped, rejected, accepted, logged, clamped int64 }
+	ended   [NumOutcomes]int64
+	err     error
+	closing bool
 }
 
-// Write records a copy of r.
-func (w *Writer) Write(r *Request) {}
+// batch is a run of rows on its way to the disk. Rows below n do not change any
+// more; logged is logRows's own.
+type batch struct {
+	rows   []Request
+	n      int
+	logged int
+	last   bool // ends its segment
+}
 
-// WriteFile puts another file, such as plan.yaml, into the run directory.
-func (w *Writer) WriteFile(name string, b []byte) error { return nil }
+// Create makes dir, if need be, and starts a run in it. A directory that holds
+// a run already is refused.
+func Create(dir string, m Meta, opts ...Option) (*Writer, error) {
+	cfg := config{
+		segmentRows: defaultSegmentRows, segmentSpan: defaultSegmentSpan, queueBatches: defaultQueueBatches,
+		disk: func(dir string) (disk, error) { return openDisk(dir) },
+	}
+	for _, o := range opts {
+		o(&cfg)
+	}
+	if cfg.segmentRows < 1 {
+		return nil, fmt.Errorf("create run in %s: a segment of %d rows; give 1 or more", dir, cfg.segmentRows)
+	}
+	cfg.blocking = cfg.blocking || m.Virtual
+	if m.RunID == "" {
+		return nil, fmt.Errorf("create run in %s: the run has no id", dir)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("create run directory: %w", err)
+	}
+	d, err := cfg.disk(dir)
+	if err != nil {
+		return nil, fmt.Errorf("create run in %s: %w", dir, err)
+	}
+	w := &Writer{
+		cfg: cfg, disk: d, virtual: m.Virtual, man: newManifest(m),
+		wake: make(chan struct{}, 1), full: make(chan *batch, cfg.queueBatches), done: make(chan struct{}),
+	}
+	w.room.L = &w.mu
+	if err := w.start(dir, m); err != nil {
+		return nil, errors.Join(fmt.Errorf("create run in %s: %w", dir, err), d.close())
+	}
+	return w, nil
+}
 
-// Err is the error that stopped recording.
-func (w *Writer) Err() error { return nil }
+// start claims the directory and opens the first files.
+func (w *Writer) start(dir string, m Meta) error {
+	if err := vacant(dir); err != nil {
+		return err
+	}
+	if err := w.writeManifest(w.man); err != nil {
+		return err
+	}
+	cols := columns()
+	log, err := newLatencyLog(w.disk, m)
+	if err != nil {
+		return err
+	}
+	seg, err := createSegment(w.disk, 1, cols, &w.man)
+	if err != nil {
+		return errors.Join(err, log.close())
+	}
+	go w.logRows(newWALWriter(cols))
+	go w.writeSegments(cols, seg, log)
+	return nil
+}
 
-// Close ends the run.
-func (w *Writer) Close(f Final) error { return nil }
+// vacant reports an error when dir holds anything of a run.
+func vacant(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() == ManifestName || strings.HasPrefix(e.Name(), segmentPrefix) {
+			return fmt.Errorf("the directory already holds a run (%s); name another one, or remove it first", e.Name())
+		}
+	}
+	return nil
+}
+
+// Write records a copy of r. It takes no longer than the copy, unless the run
+// is virtual or Blocking. An empty RunID is filled in.
+func (w *Writer) Write(r *Request) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if r.Final {
+		w.ended[r.Outcome]++
+	}
+	if !w.ready() {
+		return
+	}
+	at := r.ended()
+	if w.due(at) {
+		w.seal(true)
+		if !w.ready() {
+			return
+		}
+	}
+	w.put(r)
+	if w.segRows == 0 {
+		w.segFrom = at
+	}
+	w.segRows++
+	w.counts.accepted++
+	if w.segRows >= w.cfg.segmentRows {
+		w.seal(true)
+	} else if w.cur.n == batchRows {
+		w.seal(false)
+	}
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// due reports whether the segment has lasted long enough by at. The rows' own
+// instants decide, so no clock is needed here; a virtual run goes by rows only.
+func (w *Writer) due(at clock.Time) bool {
+	return !w.virtual && w.segRows > 0 && at.Known() && w.segFrom.Known() && at-w.segFrom >= w.cfg.segmentSpan
+}
+
+// ready makes sure of a batch with room, or counts the row at hand and returns
+// false.
+func (w *Writer) ready() bool {
+	if w.cur == nil && !w.take() {
+		return false
+	}
+	if w.err != nil || w.closing {
+		w.counts.rejected++
+		return false
+	}
+	return true
+}
+
+// put copies r into the current batch, reusing the arrays of the row there.
+func (w *Writer) put(r *Request) {
+	dst := &w.cur.rows[w.cur.n]
+	gaps, chunk := dst.TokenGapsUS[:0], dst.ChunkTokens[:0]
+	*dst = *r
+	dst.TokenGapsUS = append(gaps, r.TokenGapsUS...)
+	dst.ChunkTokens = append(chunk, r.ChunkTokens...)
+	if dst.RunID == "" {
+		dst.RunID = w.man.RunID
+	}
+	w.cur.n++
+}
+
+// ended is the instant by which rows are put into segments and intervals.
+func (r *Request) ended() clock.Time {
+	if r.Closed.Known() {
+		return r.Closed
+	}
+	return r.Intended
+}
+
+// take makes cur an empty batch. If there is none, it waits or counts the row
+// as dropped and returns false.
+func (w *Writer) take() bool {
+	for len(w.free) == 0 && w.made == w.cfg.queueBatches {
+		if w.err != nil || w.closing {
+			w.counts.rejected++
+			return false
+		}
+		if !w.cfg.blocking {
+			w.counts.dropped++
+			return false
+		}
+		w.room.Wait()
+	}
+	if n := len(w.free); n > 0 {
+		w.cur, w.free = w.free[n-1], w.free[:n-1]
+		return true
+	}
+	w.made++
+	w.cur = &batch{rows: make([]Request, batchRows)}
+	return true
+}
+
+// seal passes the current batch on. With last, the segment ends behind it, even
+// if the batch is empty.
+func (w *Writer) seal(last bool) {
+	w.cur.last = last
+	w.sealed = append(w.sealed, w.cur)
+	w.cur = nil
+	if last {
+		w.segRows = 0
+	}
+}
+
+// WriteFile puts another file, such as plan.yaml, into the run directory, as a
+// whole or not at all.
+func (w *Writer) WriteFile(name string, b []byte) error {
+	if name != filepath.Base(name) || name == ManifestName || name == LatencyName || strings.HasPrefix(name, segmentPrefix) {
+		return fmt.Errorf("write %q: not a free file name within a run directory", name)
+	}
+	if err := replaceFile(w.disk, name, b); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}
+
+// Err is the error that stopped recording, or nil.
+func (w *Writer) Err() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
+}
+
+// Close writes what is queued, then the manifest, and gives up the directory.
+// When recording has failed it returns that error; the rows in finished segments
+// and in the write-ahead files remain readable.
+func (w *Writer) Close(f Final) error {
+	w.mu.Lock()
+	if w.closing {
+		w.mu.Unlock()
+		return errors.New("close run: it is closed already")
+	}
+	w.closing = true
+	if w.cur != nil && w.cur.n > 0 {
+		w.seal(true)
+	}
+	w.room.Broadcast()
+	w.mu.Unlock()
+	close(w.wake)
+	<-w.done
+
+	w.mu.Lock()
+	man, err := w.finalManifest(f), w.err
+	w.mu.Unlock()
+	if e := w.writeManifest(man); e != nil && err == nil {
+		err = e
+	}
+	if e := w.disk.close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return fmt.Errorf("close run: %w", err)
+	}
+	return nil
+}
+
+func (w *Writer) finalManifest(f Final) Manifest {
+	m := w.man
+	m.State = f.State
+	if m.State == "" {
+		m.State = Complete
+	}
+	if w.err != nil {
+		m.State, m.Problem = Interrupted, "recording stopped: "+w.err.Error()
+	}
+	m.Ended = wall(f.Ended)
+	if !f.Ended.IsZero() && f.EndedAt.Known() {
+		m.Anchors = append(m.Anchors, Anchor{At: f.EndedAt, Wall: m.Ended})
+	}
+	m.Window, m.Counts = f.Window, f.Counts
+	m.Outcomes = outcomeCounts(&w.ended)
+	m.Counters = map[string]int64{
+		CounterDropped: w.counts.dropped,
+		CounterLost:    w.counts.rejected + w.counts.accepted - w.counts.logged,
+		CounterClamped: w.counts.clamped,
+	}
+	for k, v := range f.Counters {
+		m.Counters[k] = v
+	}
+	return m
+}
+
+func outcomeCounts(n *[NumOutcomes]int64) map[string]int64 {
+	m := map[string]int64{}
+	for o, c := range n {
+		if c > 0 {
+			m[Outcome(o).String()] = c
+		}
+	}
+	return m
+}
+
+func (w *Writer) writeManifest(m Manifest) error {
+	b, err := m.encode()
+	if err != nil {
+		return err
+	}
+	if err := replaceFile(w.disk, ManifestName, b); err != nil {
+		return fmt.Errorf("write %s: %w", ManifestName, err)
+	}
+	return nil
+}

@@ -1,0 +1,400 @@
+package record
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding"
+)
+
+// column is one column of requests-*.parquet: how it is declared, taken from a
+// row and put back. The table in columns.go is the only list of them; the
+// Parquet schema, both directions of Parquet and of the write-ahead file, and
+// the check of FORMAT.md follow from it.
+//
+// Going through columns instead of a tagged struct keeps null apart from zero
+// (an optional field without a pointer would store 0 as null) and allocates
+// nothing per row.
+type column struct {
+	name string
+	node parquet.Node
+	// value takes the column out of a row. Its bytes live in the arena.
+	value func(r *Request, a *arena) parquet.Value
+	// set puts a stored value into a row; nil for a derived column.
+	set func(r *Request, v parquet.Value, in *interner) error
+	// put and get are the same for the write-ahead file; nil for a derived column.
+	put func(b []byte, r *Request) []byte
+	get func(d *decoder, r *Request)
+	// list is set for a column of lists, in place of value and set.
+	list func(r *Request) *[]int32
+	// needs are the columns from which a derived one follows.
+	needs []string
+}
+
+// arena holds the bytes of the text values of one column and batch.
+type arena struct{ b []byte }
+
+func (a *arena) reset() { a.b = a.b[:0] }
+
+// text copies s; growing leaves the earlier values in the old array, where they
+// stay valid.
+func (a *arena) text(s string) parquet.Value {
+	n := len(a.b)
+	a.b = append(a.b, s...)
+	return parquet.ByteArrayValue(a.b[n:len(a.b):len(a.b)])
+}
+
+func (a *arena) hex(id []byte) parquet.Value {
+	n := len(a.b)
+	a.b = hex.AppendEncode(a.b, id)
+	return parquet.ByteArrayValue(a.b[n:len(a.b):len(a.b)])
+}
+
+// interner returns equal strings for equal bytes, so that reading the columns
+// with few values allocates little. It forgets everything when it grows beyond
+// internMax, which bounds its memory for columns with many.
+type interner struct {
+	last string
+	seen map[string]string
+}
+
+const internMax = 4096
+
+func (in *interner) text(b []byte) string {
+	if string(b) == in.last {
+		return in.last
+	}
+	s, ok := in.seen[string(b)]
+	if !ok {
+		if in.seen == nil || len(in.seen) >= internMax {
+			in.seen = make(map[string]string, 16)
+		}
+		s = string(b)
+		in.seen[s] = s
+	}
+	in.last = s
+	return s
+}
+
+func optional(t parquet.Node, e encoding.Encoding) parquet.Node {
+	return parquet.Optional(parquet.Encoded(t, e))
+}
+
+// i64 is a nullable int64; Null is null.
+func i64[T ~int64](name string, p func(*Request) *T) column {
+	return column{
+		name: name,
+		node: optional(parquet.Int(64), &parquet.DeltaBinaryPacked),
+		value: func(r *Request, _ *arena) parquet.Value {
+			if v := int64(*p(r)); v != Null {
+				return parquet.Int64Value(v)
+			}
+			return parquet.NullValue()
+		},
+		set: func(r *Request, v parquet.Value, _ *interner) error {
+			if v.IsNull() {
+				*p(r) = T(Null)
+			} else {
+				*p(r) = T(v.Int64())
+			}
+			return nil
+		},
+		put: func(b []byte, r *Request) []byte { return putInt(b, int64(*p(r))) },
+		get: func(d *decoder, r *Request) { *p(r) = T(d.int()) },
+	}
+}
+
+// i32 is a nullable int32; Null32 is null.
+func i32(name string, p func(*Request) *int32) column {
+	return column{
+		name: name,
+		node: optional(parquet.Int(32), &parquet.DeltaBinaryPacked),
+		value: func(r *Request, _ *arena) parquet.Value {
+			if v := *p(r); v != Null32 {
+				return parquet.Int32Value(v)
+			}
+			return parquet.NullValue()
+		},
+		set: func(r *Request, v parquet.Value, _ *interner) error {
+			if v.IsNull() {
+				*p(r) = Null32
+			} else {
+				*p(r) = v.Int32()
+			}
+			return nil
+		},
+		put: func(b []byte, r *Request) []byte { return putInt(b, widen(*p(r))) },
+		get: func(d *decoder, r *Request) { *p(r) = d.int32() },
+	}
+}
+
+func widen(v int32) int64 {
+	if v == Null32 {
+		return Null
+	}
+	return int64(v)
+}
+
+// text is a nullable string; the empty one is null. A column with few distinct
+// values gets a dictionary.
+func text(name string, few bool, p func(*Request) *string) column {
+	var e encoding.Encoding = &parquet.DeltaLengthByteArray
+	if few {
+		e = &parquet.RLEDictionary
+	}
+	return column{
+		name: name,
+		node: optional(parquet.String(), e),
+		value: func(r *Request, a *arena) parquet.Value {
+			if s := *p(r); s != "" {
+				return a.text(s)
+			}
+			return parquet.NullValue()
+		},
+		set: func(r *Request, v parquet.Value, in *interner) error {
+			switch {
+			case v.IsNull():
+				*p(r) = ""
+			case few:
+				*p(r) = in.text(v.ByteArray())
+			default:
+				*p(r) = string(v.ByteArray())
+			}
+			return nil
+		},
+		put: func(b []byte, r *Request) []byte {
+			s := *p(r)
+			return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+		},
+		get: func(d *decoder, r *Request) { *p(r) = string(d.bytes(d.length())) },
+	}
+}
+
+// id is a nullable identity in hexadecimal; all zero is null.
+func id(name string, p func(*Request) []byte) column {
+	return column{
+		name: name,
+		node: optional(parquet.String(), &parquet.DeltaLengthByteArray),
+		value: func(r *Request, a *arena) parquet.Value {
+			if b := p(r); !zero(b) {
+				return a.hex(b)
+			}
+			return parquet.NullValue()
+		},
+		set: func(r *Request, v parquet.Value, _ *interner) error {
+			if v.IsNull() {
+				clear(p(r))
+				return nil
+			}
+			if b := v.ByteArray(); len(b) == 2*len(p(r)) {
+				_, err := hex.Decode(p(r), b)
+				return err
+			}
+			return fmt.Errorf("%q is not %d hexadecimal digits", v.ByteArray(), 2*len(p(r)))
+		},
+		put: func(b []byte, r *Request) []byte { return append(b, p(r)...) },
+		get: func(d *decoder, r *Request) { copy(p(r), d.bytes(len(p(r)))) },
+	}
+}
+
+func zero(b []byte) bool {
+	for _, c := range b {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// flag is a truth value that is always known.
+func flag(name string, p func(*Request) *bool) column {
+	return column{
+		name:  name,
+		node:  parquet.Leaf(parquet.BooleanType),
+		value: func(r *Request, _ *arena) parquet.Value { return parquet.BooleanValue(*p(r)) },
+		set: func(r *Request, v parquet.Value, _ *interner) error {
+			*p(r) = v.Boolean()
+			return nil
+		},
+		put: func(b []byte, r *Request) []byte {
+			if *p(r) {
+				return append(b, 1)
+			}
+			return append(b, 0)
+		},
+		get: func(d *decoder, r *Request) { *p(r) = d.enum(2) == 1 },
+	}
+}
+
+// tri is a truth value; Unknown is null.
+func tri(name string, p func(*Request) *Tri) column {
+	return column{
+		name: name,
+		node: parquet.Optional(parquet.Leaf(parquet.BooleanType)),
+		value: func(r *Request, _ *arena) parquet.Value {
+			if t := *p(r); t != Unknown {
+				return parquet.BooleanValue(t == Yes)
+			}
+			return parquet.NullValue()
+		},
+		set: func(r *Request, v parquet.Value, _ *interner) error {
+			switch {
+			case v.IsNull():
+				*p(r) = Unknown
+			case v.Boolean():
+				*p(r) = Yes
+			default:
+				*p(r) = No
+			}
+			return nil
+		},
+		put: func(b []byte, r *Request) []byte { return append(b, byte(*p(r))) },
+		get: func(d *decoder, r *Request) { *p(r) = Tri(d.enum(3)) },
+	}
+}
+
+// word is one of a fixed list of words, always known.
+func word[T ~uint8](name string, words []string, p func(*Request) *T) column {
+	return column{
+		name:  name,
+		node:  parquet.Encoded(parquet.String(), &parquet.RLEDictionary),
+		value: func(r *Request, a *arena) parquet.Value { return a.text(words[*p(r)]) },
+		set: func(r *Request, v parquet.Value, _ *interner) error {
+			for i, w := range words {
+				if string(v.ByteArray()) == w {
+					*p(r) = T(i)
+					return nil
+				}
+			}
+			return fmt.Errorf("%q is none of %q", v.ByteArray(), words)
+		},
+		put: func(b []byte, r *Request) []byte { return append(b, byte(*p(r))) },
+		get: func(d *decoder, r *Request) { *p(r) = T(d.enum(byte(len(words)))) },
+	}
+}
+
+// ints is a nullable list; the empty one is null.
+func ints(name string, p func(*Request) *[]int32) column {
+	return column{
+		name: name,
+		node: parquet.Optional(parquet.List(parquet.Encoded(parquet.Int(32), &parquet.DeltaBinaryPacked))),
+		list: p,
+		put: func(b []byte, r *Request) []byte {
+			l := *p(r)
+			b = binary.AppendUvarint(b, uint64(len(l)))
+			for _, v := range l {
+				b = binary.AppendVarint(b, int64(v))
+			}
+			return b
+		},
+		get: func(d *decoder, r *Request) {
+			l := (*p(r))[:0]
+			for range d.length() {
+				v := d.varint()
+				if int64(int32(v)) != v {
+					d.bad = true
+				}
+				l = append(l, int32(v))
+			}
+			*p(r) = l
+		},
+	}
+}
+
+// derived follows from the columns it needs and is stored for readers that have
+// no formula.
+func derived(name string, f func(*Request) int64, needs ...string) column {
+	return column{
+		name: name,
+		node: optional(parquet.Int(64), &parquet.DeltaBinaryPacked),
+		value: func(r *Request, _ *arena) parquet.Value {
+			if v := f(r); v != Null {
+				return parquet.Int64Value(v)
+			}
+			return parquet.NullValue()
+		},
+		needs: needs,
+	}
+}
+
+// required makes a numeric column one that is always known.
+func (c column) required() column {
+	c.node = parquet.Encoded(parquet.Int(c.node.Type().Length()), &parquet.DeltaBinaryPacked)
+	return c
+}
+
+// putInt appends v in a form in which Null, the smallest int64, takes one byte:
+// its zigzag image is the largest uint64, so that adding one wraps to 0.
+func putInt(b []byte, v int64) []byte {
+	return binary.AppendUvarint(b, uint64(v<<1)^uint64(v>>63)+1)
+}
+
+// decoder takes fields off a payload. After a field that is not there or out of
+// range bad is set and the results mean nothing.
+type decoder struct {
+	b   []byte
+	bad bool
+}
+
+func (d *decoder) uvarint() uint64 {
+	v, n := binary.Uvarint(d.b)
+	if n <= 0 {
+		d.bad, d.b = true, nil
+		return 0
+	}
+	d.b = d.b[n:]
+	return v
+}
+
+func (d *decoder) varint() int64 {
+	u := d.uvarint()
+	return int64(u>>1) ^ -int64(u&1)
+}
+
+func (d *decoder) int() int64 {
+	u := d.uvarint() - 1
+	return int64(u>>1) ^ -int64(u&1)
+}
+
+func (d *decoder) int32() int32 {
+	v := d.int()
+	if v == Null {
+		return Null32
+	}
+	if v <= int64(Null32) || v > math.MaxInt32 {
+		d.bad = true
+	}
+	return int32(v)
+}
+
+// length is a count of things that take a byte or more each.
+func (d *decoder) length() int {
+	n := d.uvarint()
+	if n > uint64(len(d.b)) {
+		d.bad, d.b = true, nil
+		return 0
+	}
+	return int(n)
+}
+
+func (d *decoder) bytes(n int) []byte {
+	if n > len(d.b) {
+		d.bad, d.b = true, nil
+		return nil
+	}
+	b := d.b[:n]
+	d.b = d.b[n:]
+	return b
+}
+
+func (d *decoder) enum(n byte) byte {
+	b := d.bytes(1)
+	if b == nil || b[0] >= n {
+		d.bad = true
+		return 0
+	}
+	return b[0]
+}
