@@ -1,0 +1,7 @@
+// Package profiles says what hardware and models cost: YAML files of
+// coefficients, each with its source, embedded in the binary and checked when
+// they are read.
+//
+// It holds data and the memory arithmetic that follows from it. It simulates
+// nothing; step times are computed in fakeengine/steptime.
+package profiles

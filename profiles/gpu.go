@@ -1,0 +1,124 @@
+package profiles
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// GPU is the cost of computing on one kind of GPU with one kind of serving
+// engine. Fields are in SI units: seconds, bytes, FLOP/s.
+type GPU struct {
+	Name  string `yaml:"name"`
+	Title string `yaml:"title"`
+
+	// Peak is the dense matrix rate at 16 bits, HBM the memory's bandwidth, Memory
+	// its size.
+	Peak   Coefficient `yaml:"peak_flops_bf16"`
+	HBM    Coefficient `yaml:"hbm_bandwidth"`
+	Memory Coefficient `yaml:"memory"`
+
+	// WeightBandwidth is the share of HBM that weight reads reach, MatmulRate the
+	// share of Peak that large matrix products reach, Blend the exponent that
+	// joins the two: 1 adds them, infinity takes the larger.
+	WeightBandwidth Coefficient `yaml:"weight_bandwidth_share"`
+	MatmulRate      Coefficient `yaml:"matmul_share"`
+	Blend           Coefficient `yaml:"blend_exponent"`
+	// KVBandwidth is the share of HBM that reading the KV cache reaches,
+	// AttentionRate the share of Peak of prefill attention.
+	KVBandwidth   Coefficient `yaml:"kv_bandwidth_share"`
+	AttentionRate Coefficient `yaml:"attention_share"`
+	// MatmulLaunch and ElementwiseLaunch are paid once per layer,
+	// ElementwiseWork per layer, token and hidden unit.
+	MatmulLaunch      Coefficient `yaml:"matmul_launch"`
+	ElementwiseLaunch Coefficient `yaml:"elementwise_launch"`
+	ElementwiseWork   Coefficient `yaml:"elementwise_work"`
+	// AllReduceLatency is paid twice per layer when tensor parallel; Bus holds the
+	// bus bandwidth for each supported degree.
+	AllReduceLatency Coefficient `yaml:"all_reduce_latency"`
+	Bus              []Bus       `yaml:"all_reduce_bus"`
+	// Step and Sequence are the host's share of a step: once, and per sequence.
+	Step     Coefficient `yaml:"step_overhead"`
+	Sequence Coefficient `yaml:"sequence_overhead"`
+	// FrontEnd is paid once per request, before it queues.
+	FrontEnd Coefficient `yaml:"front_end"`
+	// NonKV is the memory of each GPU, inside the engine's share, that holds
+	// neither weights nor KV: activation peak, graphs, communication buffers.
+	NonKV Coefficient `yaml:"non_kv_memory"`
+
+	// ITLError and TTFTError are the relative errors to expect of a prediction
+	// with this profile.
+	ITLError  Coefficient `yaml:"itl_error"`
+	TTFTError Coefficient `yaml:"ttft_error"`
+}
+
+// Bus is the all-reduce bandwidth of one tensor parallel degree.
+type Bus struct {
+	TP        int         `yaml:"tp"`
+	Bandwidth Coefficient `yaml:"bandwidth"`
+}
+
+// BusBandwidth is the all-reduce bus bandwidth of tp GPUs in bytes per second.
+func (g *GPU) BusBandwidth(tp int) (float64, error) {
+	for i := range g.Bus {
+		if g.Bus[i].TP == tp {
+			return g.Bus[i].Bandwidth.Value, nil
+		}
+	}
+	known := []int{1}
+	for i := range g.Bus {
+		known = append(known, g.Bus[i].TP)
+	}
+	return 0, fmt.Errorf("GPU %s has no all-reduce bandwidth for tensor parallel degree %d: use one of %v", g.Name, tp, known)
+}
+
+// FrontEndDelay is FrontEnd as a duration.
+func (g *GPU) FrontEndDelay() time.Duration {
+	return time.Duration(g.FrontEnd.Value * float64(time.Second))
+}
+
+// validate checks every field and the laws that join them.
+func (g *GPU) validate() error {
+	var errs []error
+	for _, f := range []struct {
+		name string
+		c    *Coefficient
+		b    bounds
+		unit string
+	}{
+		{"peak_flops_bf16", &g.Peak, positive, "FLOP/s"},
+		{"hbm_bandwidth", &g.HBM, positive, "B/s"},
+		{"memory", &g.Memory, positive, "B"},
+		{"weight_bandwidth_share", &g.WeightBandwidth, share, ""},
+		{"matmul_share", &g.MatmulRate, share, ""},
+		{"blend_exponent", &g.Blend, bounds{1, 100, true}, ""},
+		{"kv_bandwidth_share", &g.KVBandwidth, share, ""},
+		{"attention_share", &g.AttentionRate, share, ""},
+		{"matmul_launch", &g.MatmulLaunch, cost, "s"},
+		{"elementwise_launch", &g.ElementwiseLaunch, cost, "s"},
+		{"elementwise_work", &g.ElementwiseWork, cost, "s"},
+		{"all_reduce_latency", &g.AllReduceLatency, cost, "s"},
+		{"step_overhead", &g.Step, cost, "s"},
+		{"sequence_overhead", &g.Sequence, cost, "s"},
+		{"front_end", &g.FrontEnd, cost, "s"},
+		{"non_kv_memory", &g.NonKV, cost, "B"},
+		{"itl_error", &g.ITLError, positive, ""},
+		{"ttft_error", &g.TTFTError, positive, ""},
+	} {
+		errs = append(errs, f.c.check(f.name, f.b, f.unit))
+	}
+	seen := map[int]bool{}
+	for i := range g.Bus {
+		b := &g.Bus[i]
+		name := fmt.Sprintf("all_reduce_bus[%d]", i)
+		if b.TP < 2 || seen[b.TP] {
+			errs = append(errs, fmt.Errorf("%s.tp is %d: need each degree once, 2 or more", name, b.TP))
+		}
+		seen[b.TP] = true
+		errs = append(errs, b.Bandwidth.check(name+".bandwidth", positive, "B/s"))
+	}
+	if g.NonKV.Value >= g.Memory.Value && g.Memory.Value > 0 {
+		errs = append(errs, fmt.Errorf("non_kv_memory is %v: need less than memory, %v", g.NonKV.Value, g.Memory.Value))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,90 @@
+package profiles
+
+import (
+	"embed"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+//go:embed gpu/*.yaml model/*.yaml
+var files embed.FS
+
+// GPUs lists the names that LoadGPU knows, sorted.
+func GPUs() []string { return names("gpu") }
+
+// Models lists the names that LoadModel knows, sorted.
+func Models() []string { return names("model") }
+
+// LoadGPU returns a GPU profile. An unknown name is an error that lists the
+// known ones.
+func LoadGPU(name string) (GPU, error) {
+	data, err := read("gpu", name)
+	if err != nil {
+		return GPU{}, err
+	}
+	return parseGPU(name, data)
+}
+
+// LoadModel returns a model profile. An unknown name is an error that lists the
+// known ones.
+func LoadModel(name string) (Model, error) {
+	data, err := read("model", name)
+	if err != nil {
+		return Model{}, err
+	}
+	return parseModel(name, data)
+}
+
+func parseGPU(name string, data []byte) (GPU, error) {
+	var g GPU
+	if err := yaml.UnmarshalWithOptions(data, &g, yaml.Strict()); err != nil {
+		return GPU{}, fmt.Errorf("GPU profile %s: %w", name, err)
+	}
+	if g.Name != name {
+		return GPU{}, fmt.Errorf("GPU profile %s: name is %q: need the name of the file", name, g.Name)
+	}
+	if err := g.validate(); err != nil {
+		return GPU{}, fmt.Errorf("GPU profile %s: %w", name, err)
+	}
+	return g, nil
+}
+
+func parseModel(name string, data []byte) (Model, error) {
+	var m Model
+	if err := yaml.UnmarshalWithOptions(data, &m, yaml.Strict()); err != nil {
+		return Model{}, fmt.Errorf("model profile %s: %w", name, err)
+	}
+	if m.Name != name {
+		return Model{}, fmt.Errorf("model profile %s: name is %q: need the name of the file", name, m.Name)
+	}
+	if err := m.validate(); err != nil {
+		return Model{}, fmt.Errorf("model profile %s: %w", name, err)
+	}
+	return m, nil
+}
+
+func read(kind, name string) ([]byte, error) {
+	known := names(kind)
+	for _, k := range known {
+		if k == name {
+			return files.ReadFile(path.Join(kind, name+".yaml"))
+		}
+	}
+	return nil, fmt.Errorf("no %s profile %q: use one of %s", kind, name, strings.Join(known, ", "))
+}
+
+// names lists the embedded files of a kind; ReadDir sorts them.
+func names(kind string) []string {
+	entries, err := files.ReadDir(kind)
+	if err != nil {
+		return nil // the folder is embedded, so this cannot happen
+	}
+	var out []string
+	for _, e := range entries {
+		out = append(out, strings.TrimSuffix(e.Name(), ".yaml"))
+	}
+	return out
+}

@@ -1,0 +1,33 @@
+package profiles
+
+import (
+	"fmt"
+	"math"
+)
+
+// KVBlocks derives the number of KV blocks of an engine, the null block
+// included, as vLLM does: the engine's share of the memory, less weights and
+// less what the profile reserves for everything else, cut into blocks of
+// blockSize tokens. All of it per GPU of a group of tp.
+//
+// A count that a real engine has logged is better: near saturation latencies
+// follow the block count more closely than any other setting.
+func KVBlocks(gpu GPU, model Model, tp int, utilization float64, blockSize int) (int, error) {
+	if err := model.CheckTP(tp); err != nil {
+		return 0, err
+	}
+	if !(utilization > 0 && utilization <= 1) {
+		return 0, fmt.Errorf("memory utilization is %v: need a share, 0 < u <= 1", utilization)
+	}
+	if blockSize < 1 {
+		return 0, fmt.Errorf("block size is %d tokens: need at least 1", blockSize)
+	}
+	weights := float64(model.Weights()*int64(model.WeightBytes)) / float64(tp)
+	left := gpu.Memory.Value*utilization - weights - gpu.NonKV.Value
+	blocks := math.Floor(left / float64(model.KVBytesPerToken(tp)*int64(blockSize)))
+	if blocks < 2 {
+		return 0, fmt.Errorf("%s on %d x %s: weights take %.1f GB of the %.1f GB that utilization %v allows on each, which leaves no room for KV blocks; use more GPUs or a higher utilization",
+			model.Name, tp, gpu.Name, weights/1e9, gpu.Memory.Value*utilization/1e9, utilization)
+	}
+	return int(blocks), nil
+}
