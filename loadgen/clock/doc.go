@@ -4,6 +4,6 @@
 // Real (the same heap drained on the wall clock).
 //
 // It is the only package that reads the wall clock or sleeps. It does not know
-// what the events do, it starts no goroutine of its own, and it never compares
-// clocks of two machines.
+// what the events do, its loops start no goroutine of their own (only Every, for
+// displays, does), and it never compares clocks of two machines.
 package clock
