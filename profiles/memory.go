@@ -22,7 +22,7 @@ func KVBlocks(gpu GPU, model Model, tp int, utilization float64, blockSize int) 
 	if blockSize < 1 {
 		return 0, fmt.Errorf("block size is %d tokens: need at least 1", blockSize)
 	}
-	weights := float64(model.Weights()*int64(model.WeightBytes)) / float64(tp)
+	weights := float64(model.Weights()) * float64(model.WeightBytes) / float64(tp)
 	left := gpu.Memory.Value*utilization - weights - gpu.NonKV.Value
 	blocks := math.Floor(left / float64(model.KVBytesPerToken(tp)*int64(blockSize)))
 	if blocks < 2 {

@@ -33,25 +33,25 @@ type Model struct {
 func (m *Model) validate() error {
 	var errs []error
 	for _, f := range []struct {
-		name  string
-		value int
+		name       string
+		value, max int // beyond max a typing error is likelier, and products overflow
 	}{
-		{"layers", m.Layers},
-		{"hidden", m.Hidden},
-		{"heads", m.Heads},
-		{"kv_heads", m.KVHeads},
-		{"head_dim", m.HeadDim},
-		{"intermediate", m.Intermediate},
-		{"vocab", m.Vocab},
-		{"weight_bytes", m.WeightBytes},
-		{"kv_bytes", m.KVBytes},
-		{"max_len", m.MaxLen},
+		{"layers", m.Layers, 1e4},
+		{"hidden", m.Hidden, 1e6},
+		{"heads", m.Heads, 1e4},
+		{"kv_heads", m.KVHeads, 1e4},
+		{"head_dim", m.HeadDim, 1e4},
+		{"intermediate", m.Intermediate, 1e7},
+		{"vocab", m.Vocab, 1e8},
+		{"weight_bytes", m.WeightBytes, 8},
+		{"kv_bytes", m.KVBytes, 8},
+		{"max_len", m.MaxLen, 1e9},
 	} {
 		switch {
 		case f.value == 0:
 			errs = append(errs, fmt.Errorf("%s is missing", f.name))
-		case f.value < 0:
-			errs = append(errs, fmt.Errorf("%s is %d: need more than 0", f.name, f.value))
+		case f.value < 0 || f.value > f.max:
+			errs = append(errs, fmt.Errorf("%s is %d: need 1 to %d", f.name, f.value, f.max))
 		}
 	}
 	if m.Source == "" {

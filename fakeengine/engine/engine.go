@@ -28,15 +28,11 @@ type Engine struct {
 	stepping bool  // a step runs, and ends at endPS
 	endPS    int64 // picoseconds; the next step starts here, unrounded
 	stepPS   int64
-	rows     []row // what the running step computes, in order of scheduling
+	// rows are the sequences of the running step, in order of scheduling; an
+	// entry is nil once nothing more is due to it.
+	rows []*Seq
 
 	counters counters
-}
-
-// row is one sequence in a step. seq is nil once the sequence has left.
-type row struct {
-	seq  *Seq
-	emit bool
 }
 
 // landing is the event at which the head of transit reaches the inbox.
@@ -137,13 +133,17 @@ func (e *Engine) Abort(s *Seq) {
 		return
 	}
 	now := e.loop.Now()
-	if e.stepping && s.sched.row < len(e.rows) && e.rows[s.sched.row].seq == s {
-		e.rows[s.sched.row].seq = nil
+	if e.stepping && s.sched.row < len(e.rows) && e.rows[s.sched.row] == s {
+		e.rows[s.sched.row] = nil
 	}
 	s.resume(now)
 	e.counters.aborted++
 	e.leave(s, now, Aborted)
 }
+
+// ResetPrefixCache forgets all cached content. It reports false, and does
+// nothing, while a sequence holds KV blocks (R21).
+func (e *Engine) ResetPrefixCache() bool { return e.kv.Reset() }
 
 // leave ends s.
 func (e *Engine) leave(s *Seq, now clock.Time, why Finish) {

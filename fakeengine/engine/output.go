@@ -10,8 +10,8 @@ func (e *Engine) finishStep(now clock.Time) {
 	e.counters.busyPS += e.stepPS
 	// Sinks may abort any sequence, which empties its row.
 	for i := range e.rows {
-		s := e.rows[i].seq
-		if s == nil || !e.rows[i].emit {
+		s := e.rows[i]
+		if s == nil || s.sched.computed < s.tokens() { // R22
 			continue
 		}
 		s.Output++
@@ -22,11 +22,11 @@ func (e *Engine) finishStep(now clock.Time) {
 			e.counters.prompt += int64(s.Prompt)
 		}
 		s.Sink.Tokens(s, now, 1)
-		if e.rows[i].seq != s {
+		if e.rows[i] != s {
 			continue
 		}
 		// The row is over whatever happens now, even if the sink submits s again.
-		e.rows[i].seq = nil
+		e.rows[i] = nil
 		switch {
 		case s.Output == s.StopAt:
 			e.counters.finished++

@@ -117,12 +117,11 @@ func (e *Engine) advance(s *Seq, n int, b *steptime.Batch) {
 		s.Recomputed += again
 		e.counters.recomputed += int64(again)
 	}
-	emit := to == s.tokens() // R22
-	if emit {
+	if to == s.tokens() {
 		b.Emit++
 	}
 	s.sched.row = len(e.rows)
-	e.rows = append(e.rows, row{s, emit})
+	e.rows = append(e.rows, s)
 }
 
 // preempt sends s back to the head of the waiting list. It keeps its output and

@@ -122,6 +122,19 @@ func (p *Pool) drop(id int32) {
 	p.free++
 }
 
+// Reset forgets all cached content. It succeeds only while no sequence holds a
+// block (R21).
+func (p *Pool) Reset() bool {
+	if p.free != p.Usable() {
+		return false
+	}
+	for i := range p.blocks {
+		p.blocks[i].kind = unnamed
+	}
+	clear(p.index)
+	return true
+}
+
 func (p *Pool) unlink(b *block) {
 	p.blocks[b.prev].next, p.blocks[b.next].prev = b.next, b.prev
 	p.free--

@@ -1,0 +1,240 @@
+package profiles
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestEveryEmbeddedProfileLoads(t *testing.T) {
+	if len(GPUs()) == 0 || len(Models()) == 0 {
+		t.Fatalf("GPUs %v, models %v: nothing is embedded", GPUs(), Models())
+	}
+	for _, name := range GPUs() {
+		if _, err := LoadGPU(name); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, name := range Models() {
+		if _, err := LoadModel(name); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestUnknownNameListsTheKnownOnes(t *testing.T) {
+	_, err := LoadGPU("h100")
+	if err == nil || !strings.Contains(err.Error(), `"h100"`) || !strings.Contains(err.Error(), "h100-sxm") {
+		t.Errorf("LoadGPU: %v", err)
+	}
+	_, err = LoadModel("../gpu/h100-sxm")
+	if err == nil || !strings.Contains(err.Error(), "llama-3.1-8b") {
+		t.Errorf("LoadModel: %v", err)
+	}
+}
+
+// embedded reads a profile's text, to be damaged by a test.
+func embedded(t testing.TB, kind, name string) string {
+	t.Helper()
+	data, err := read(kind, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestBadGPUProfileNamesTheField(t *testing.T) {
+	good := embedded(t, "gpu", "h100-sxm")
+	for _, c := range []struct {
+		name, old, new, want string
+	}{
+		{"missing", "\nmatmul_share:", "\n#matmul_share:", "matmul_share"},
+		{"negative", "value: 0.90", "value: -0.90", "weight_bandwidth_share is -0.9"},
+		{"share above one", "value: 0.70", "value: 1.70", "matmul_share is 1.7"},
+		{"not a number", "value: 0.90", "value: .nan", "weight_bandwidth_share is NaN"},
+		{"infinite", "value: 989.5e12", "value: .inf", "peak_flops_bf16 is +Inf"},
+		{"exponent below one", "value: 3\n", "value: 0.5\n", "blend_exponent is 0.5"},
+		{"wrong unit", "unit: FLOP/s", "unit: TFLOP/s", `peak_flops_bf16 has unit "TFLOP/s"`},
+		{"no source", `source: "inference-sim/inference-sim@f90a1e3a6787:hardware_config.json"`, `source: ""`, "peak_flops_bf16 has no source"},
+		{"no date", `date: "2026-11"`, `date: ""`, "peak_flops_bf16 has no date"},
+		{"unknown status", "status: datasheet", "status: guessed", `peak_flops_bf16 has status "guessed"`},
+		{"unknown key", "title:", "titel: x\ntitle:", "titel"},
+		{"degree twice", "tp: 4", "tp: 2", "all_reduce_bus[1].tp is 2"},
+		{"reserve above memory", "value: 2.2e9", "value: 90e9", "non_kv_memory is 9e+10"},
+		{"other name", "name: h100-sxm", "name: h100", `name is "h100"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bad := strings.Replace(good, c.old, c.new, 1)
+			if c.name == "missing" {
+				bad = cutBlock(good, "matmul_share:")
+			}
+			if bad == good {
+				t.Fatal("the profile was not changed")
+			}
+			_, err := parseGPU("h100-sxm", []byte(bad))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}
+
+// cutBlock removes a top-level key and its indented lines.
+func cutBlock(text, key string) string {
+	var out []string
+	in := false
+	for _, line := range strings.Split(text, "\n") {
+		if in = line == key || in && strings.HasPrefix(line, " "); !in {
+			out = append(out, line)
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+func TestBadModelProfileNamesTheField(t *testing.T) {
+	good := embedded(t, "model", "llama-3.1-8b")
+	for _, c := range []struct {
+		name, old, new, want string
+	}{
+		{"missing", "layers: 32\n", "", "layers is missing"},
+		{"negative", "vocab: 128256", "vocab: -1", "vocab is -1"},
+		{"uneven heads", "kv_heads: 8", "kv_heads: 7", "heads is 32: need a multiple"},
+		{"unknown key", "layers:", "experts: 8\nlayers:", "experts"},
+		{"not a number", "hidden: 4096", "hidden: many", "hidden"},
+		{"no source", "source:", "#source:", "source is missing"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bad := strings.Replace(good, c.old, c.new, 1)
+			if bad == good {
+				t.Fatal("the profile was not changed")
+			}
+			_, err := parseModel("llama-3.1-8b", []byte(bad))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}
+
+// dense is a gated model in bf16.
+func dense(name string, layers, hidden, heads, kvHeads, intermediate, vocab int) Model {
+	return Model{
+		Name: name, Layers: layers, Hidden: hidden, Heads: heads, KVHeads: kvHeads, HeadDim: 128,
+		Intermediate: intermediate, GatedMLP: true, Vocab: vocab, WeightBytes: 2, KVBytes: 2,
+	}
+}
+
+// Counts that vLLM logged at utilization 0.9 (inference-sim/inference-sim
+// testdata/trained_physics_iter29.json). The profile states the error.
+func TestKVBlocksAgreeWithRealRuns(t *testing.T) {
+	gpu, err := LoadGPU("h100-sxm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	llama70 := dense("llama-3.1-70b", 80, 8192, 64, 8, 28672, 128256)
+	nemo := dense("mistral-nemo", 40, 5120, 32, 8, 14336, 131072)
+	for _, c := range []struct {
+		model     Model
+		tp, real  int
+		tolerance float64
+	}{
+		{llama70, 4, 30251, 0.005},
+		{llama70, 4, 30425, 0.005},
+		{nemo, 1, 19251, 0.005},
+		{nemo, 2, 48009, 0.005},
+		{dense("qwen2.5-7b", 28, 3584, 28, 4, 18944, 152064), 1, 65352, 0.005},
+		{dense("yi-34b", 60, 7168, 56, 8, 20480, 64000), 2, 20793, 0.005},
+		{dense("llama-2-7b", 32, 4096, 32, 32, 11008, 32000), 1, 7463, *gpu.NonKV.Error},
+	} {
+		got, err := KVBlocks(gpu, c.model, c.tp, 0.9, 16)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := float64(got)/float64(c.real) - 1; math.Abs(e) > c.tolerance {
+			t.Errorf("%s tp %d: %d blocks, vLLM had %d: %+.1f%%", c.model.Name, c.tp, got, c.real, 100*e)
+		}
+	}
+}
+
+func TestKVBlocksRefuses(t *testing.T) {
+	gpu, err := LoadGPU("h100-sxm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	big := dense("llama-3.1-70b", 80, 8192, 64, 8, 28672, 128256)
+	for _, c := range []struct {
+		name  string
+		tp    int
+		util  float64
+		block int
+		want  string
+	}{
+		{"weights do not fit", 1, 0.9, 16, "no room for KV blocks"},
+		{"degree does not divide", 3, 0.9, 16, "does not divide"},
+		{"utilization", 4, 1.5, 16, "utilization"},
+		{"block size", 4, 0.9, 0, "block size"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := KVBlocks(gpu, big, c.tp, c.util, c.block)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestDerivedSizes(t *testing.T) {
+	m, err := LoadModel("llama-3.1-8b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []int64{m.Weights(), m.KVBytesPerToken(1), m.KVBytesPerToken(8), m.KVBytesPerToken(16)}
+	// The parameter count of the published checkpoint; 128 KiB of KV per token;
+	// with more ranks than KV heads each rank keeps one head.
+	if diff := cmp.Diff([]int64{8_030_261_248, 131072, 16384, 16384}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func FuzzParseGPU(f *testing.F) {
+	f.Add([]byte(embedded(f, "gpu", "h100-sxm")))
+	f.Add([]byte("name: h100-sxm\npeak_flops_bf16: {value: 1}"))
+	f.Add([]byte("all_reduce_bus: [{tp: 2}, 3]"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		g, err := parseGPU("h100-sxm", data)
+		if err != nil {
+			return
+		}
+		if err := g.validate(); err != nil {
+			t.Errorf("accepted a profile that is not valid: %v", err)
+		}
+		if !(g.MatmulRate.Value > 0 && g.MatmulRate.Value <= 1) || g.NonKV.Value >= g.Memory.Value {
+			t.Errorf("accepted an impossible profile: %+v", g)
+		}
+	})
+}
+
+func FuzzParseModel(f *testing.F) {
+	f.Add([]byte(embedded(f, "model", "llama-3.1-8b")))
+	f.Add([]byte("name: llama-3.1-8b\nlayers: 99999999999999999999"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := parseModel("llama-3.1-8b", data)
+		if err != nil {
+			return
+		}
+		if m.Weights() <= 0 || m.KVBytesPerToken(1) <= 0 {
+			t.Errorf("accepted an impossible model: %+v", m)
+		}
+	})
+}
+
+func ExampleKVBlocks() {
+	gpu, _ := LoadGPU("h100-sxm")
+	model, _ := LoadModel("llama-3.1-8b")
+	blocks, err := KVBlocks(gpu, model, 1, 0.9, 16)
+	fmt.Println(blocks, err)
+	// Output: 28156 <nil>
+}
