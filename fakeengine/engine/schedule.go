@@ -16,18 +16,17 @@ func (e *Engine) startStep(now clock.Time) {
 		s.Queued = now
 		e.waiting.pushBack(s)
 	}
-	var b steptime.Batch
-	e.rows = e.rows[:0]
-	budget, preempted := e.scheduleRunning(now, &b)
+	e.rows, e.batch = e.rows[:0], steptime.Batch{}
+	budget, preempted := e.scheduleRunning(now)
 	if !preempted {
-		e.scheduleWaiting(now, budget, &b)
+		e.scheduleWaiting(now, budget)
 	}
-	if b.Tokens == 0 {
+	if len(e.rows) == 0 {
 		return
 	}
-	e.stepPS = e.model.Step(&b)
+	e.stepPS = e.model.Step(&e.batch)
 	if e.stepPS <= 0 {
-		panic(fmt.Sprintf("engine %d: the step-time model gave %d ps for %+v: a step must take time", e.cfg.ID, e.stepPS, b))
+		panic(fmt.Sprintf("engine %d: the step-time model gave %d ps for %+v: a step must take time", e.cfg.ID, e.stepPS, e.batch))
 	}
 	e.endPS += e.stepPS
 	e.stepping, e.awake = true, true
@@ -41,7 +40,7 @@ func (e *Engine) startStep(now clock.Time) {
 // Outputs are known before the next step is scheduled, so every running
 // sequence lacks at least one token; and Submit keeps sequences within the
 // context length. So two limits of the asynchronous scheduler never bind here.
-func (e *Engine) scheduleRunning(now clock.Time, b *steptime.Batch) (budget int, preempted bool) {
+func (e *Engine) scheduleRunning(now clock.Time) (budget int, preempted bool) {
 	budget = e.cfg.MaxNumBatchedTokens
 	for s := e.running.head; s != nil && budget > 0; s = s.sched.next {
 		n := min(e.chunk(s.tokens()-s.sched.computed), budget)
@@ -54,14 +53,14 @@ func (e *Engine) scheduleRunning(now clock.Time, b *steptime.Batch) (budget int,
 			}
 		}
 		budget -= n
-		e.advance(s, n, b)
+		e.advance(s, n)
 	}
 	return budget, preempted
 }
 
 // scheduleWaiting admits waiting sequences in order (R8). The first that does
 // not fit ends the step's admissions (R9).
-func (e *Engine) scheduleWaiting(now clock.Time, budget int, b *steptime.Batch) {
+func (e *Engine) scheduleWaiting(now clock.Time, budget int) {
 	for budget > 0 && e.waiting.n > 0 && e.running.n < e.cfg.MaxNumSeqs {
 		s := e.waiting.head
 		tokens := s.tokens()
@@ -91,7 +90,7 @@ func (e *Engine) scheduleWaiting(now clock.Time, budget int, b *steptime.Batch) 
 		s.resume(now)
 		s.sched.computed = computed
 		budget -= n
-		e.advance(s, n, b)
+		e.advance(s, n)
 	}
 }
 
@@ -106,19 +105,19 @@ func (e *Engine) chunk(n int) int {
 // advance puts n tokens of s into the step. The count moves when they are
 // scheduled, not when they are done (R15), and the blocks that they complete are
 // named at once, so that a sequence admitted in the same step finds them (R20).
-func (e *Engine) advance(s *Seq, n int, b *steptime.Batch) {
+func (e *Engine) advance(s *Seq, n int) {
 	from := s.sched.computed
 	to := from + n
 	s.sched.computed = to
 	e.kv.Fill(&s.sched.table, to)
-	b.Add(from, n)
+	e.batch.Add(from, n)
 	if from < s.sched.peak {
 		again := min(to, s.sched.peak) - from
 		s.Recomputed += again
 		e.counters.recomputed += int64(again)
 	}
 	if to == s.tokens() {
-		b.Emit++
+		e.batch.Emit++
 	}
 	s.sched.row = len(e.rows)
 	e.rows = append(e.rows, s)

@@ -1,0 +1,188 @@
+package engine
+
+import (
+	"fmt"
+	"testing"
+
+	"goodput/loadgen/clock"
+	"goodput/loadgen/rng"
+)
+
+// stepper is a loop that a test can stop: it holds few events and fires them
+// one by one.
+type stepper struct {
+	now  clock.Time
+	held []held
+}
+
+type held struct {
+	at clock.Time
+	r  clock.Rank
+	e  clock.Event
+}
+
+func (l *stepper) Now() clock.Time { return l.now }
+
+func (l *stepper) At(t clock.Time, r clock.Rank, e clock.Event) {
+	l.held = append(l.held, held{max(t, l.now), r, e})
+}
+
+func (l *stepper) Post(e clock.Event) { l.At(l.now, clock.RankTransit, e) }
+
+// fire runs the first event.
+func (l *stepper) fire() {
+	first := 0
+	for i, h := range l.held {
+		if f := l.held[first]; h.at < f.at || h.at == f.at && h.r < f.r {
+			first = i
+		}
+	}
+	h := l.held[first]
+	l.held = append(l.held[:first], l.held[first+1:]...)
+	l.now = h.at
+	h.e.Fire(h.at)
+}
+
+// recycler submits each sequence again when it ends.
+type recycler struct {
+	t testing.TB
+	e *Engine
+}
+
+func (r *recycler) Tokens(*Seq, clock.Time, int) {}
+
+func (r *recycler) Finished(s *Seq, _ clock.Time, _ Finish) {
+	next := Seq{ID: s.ID, Prompt: s.Prompt, MaxTokens: s.MaxTokens, Hashes: s.Hashes, Shared: s.Shared, Sink: r}
+	s.Reset()
+	*s = next
+	if err := r.e.Submit(s); err != nil {
+		r.t.Error(err)
+	}
+}
+
+// busy returns an engine that always has n sequences in it, after it has found
+// its steady state.
+func busy(t testing.TB, n, blocks, prompt, out int) (*stepper, *Engine) {
+	t.Helper()
+	a, _ := h100(t, 8192)
+	loop := &stepper{}
+	e, err := New(serving(blocks, 8192), a, loop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &recycler{t, e}
+	for i := range n {
+		s := &Seq{ID: uint64(i), Prompt: prompt, MaxTokens: out, Shared: prompt, Sink: r}
+		for b := range prompt / 16 {
+			s.Hashes = append(s.Hashes, uint64(i<<8|b))
+		}
+		if err := e.Submit(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 5000 {
+		loop.fire()
+	}
+	return loop, e
+}
+
+func TestStepsDoNotAllocate(t *testing.T) {
+	loop, e := busy(t, 12, 300, 512, 32) // preempts all the time
+	before := e.Stats()
+	n := testing.AllocsPerRun(1, func() {
+		for range 5000 {
+			loop.fire()
+		}
+	})
+	after := e.Stats()
+	if after.Finished == before.Finished || after.Preemptions == before.Preemptions ||
+		after.Evictions == before.Evictions || after.PrefixHits == before.PrefixHits {
+		t.Fatalf("nothing ended, was preempted, evicted or hit: %+v", after)
+	}
+	if n != 0 {
+		t.Errorf("%v allocations in 5000 events with %d requests, want 0", n, after.Finished-before.Finished)
+	}
+}
+
+// BenchmarkToken is the cost of one output token in a batch of decodes; one
+// token in a thousand also pays for an admission.
+func BenchmarkToken(b *testing.B) {
+	for _, n := range []int{1, 16, 64, 256} {
+		b.Run(fmt.Sprintf("batch=%d", n), func(b *testing.B) {
+			loop, e := busy(b, n, 28156, 128, 1024)
+			b.ReportAllocs()
+			b.ResetTimer()
+			start := e.Stats().GenerationTokens
+			for e.Stats().GenerationTokens-start < int64(b.N) {
+				loop.fire()
+			}
+		})
+	}
+}
+
+// feed offers Poisson arrivals and recycles sequences.
+type feed struct {
+	loop *clock.Virtual
+	e    *Engine
+	gaps rng.Stream
+	mean float64 // ns
+	left int
+	id   uint64
+	idle []*Seq
+	err  error
+}
+
+func (f *feed) Entity() uint64 { return 0 }
+
+func (f *feed) Fire(now clock.Time) {
+	var s *Seq
+	if n := len(f.idle); n > 0 {
+		s, f.idle = f.idle[n-1], f.idle[:n-1]
+	} else {
+		s = &Seq{}
+	}
+	f.id++
+	s.ID, s.Prompt, s.MaxTokens, s.Sink = f.id, 512, 128, f
+	if err := f.e.Submit(s); err != nil {
+		f.err = err
+	}
+	if f.left--; f.left > 0 {
+		f.loop.At(now+clock.Time(f.gaps.Exp()*f.mean), clock.RankArrival, f)
+	}
+}
+
+func (f *feed) Tokens(*Seq, clock.Time, int) {}
+
+func (f *feed) Finished(s *Seq, _ clock.Time, _ Finish) {
+	s.Reset()
+	f.idle = append(f.idle, s)
+}
+
+// BenchmarkRequests runs 100,000 requests of 512 prompt and 128 answer tokens on
+// one H100, at light load and near saturation.
+func BenchmarkRequests(b *testing.B) {
+	const n = 100_000
+	for _, c := range []struct {
+		name string
+		rate float64
+	}{{"rate=10", 10}, {"rate=35", 35}} {
+		b.Run(c.name, func(b *testing.B) {
+			a, _ := h100(b, 8192)
+			b.ReportAllocs()
+			for b.Loop() {
+				f := &feed{loop: clock.NewVirtual(), gaps: rng.New(1, "gaps", 0), mean: 1e9 / c.rate, left: n}
+				e, err := New(serving(28156, 8192), a, f.loop)
+				if err != nil {
+					b.Fatal(err)
+				}
+				f.e = e
+				f.loop.At(0, clock.RankArrival, f)
+				f.loop.Run()
+				if got := e.Stats().Finished; got != n || f.err != nil {
+					b.Fatalf("%d of %d requests, %v", got, n, f.err)
+				}
+			}
+			b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "requests/s")
+		})
+	}
+}

@@ -1,0 +1,315 @@
+package engine
+
+import (
+	"fmt"
+	"hash/fnv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"goodput/fakeengine/steptime"
+	"goodput/loadgen/clock"
+)
+
+// job is one request of a random workload.
+type job struct {
+	at           clock.Time
+	prompt, out  int
+	stop, shared int
+	family       uint64
+	abort        clock.Time // Never: not aborted
+}
+
+// drawConfig keeps engines small, so that blocks run out.
+func drawConfig(t *rapid.T) Config {
+	cfg := Config{
+		MaxNumSeqs:           rapid.IntRange(1, 8).Draw(t, "seqs"),
+		MaxNumBatchedTokens:  rapid.IntRange(1, 40).Draw(t, "budget"),
+		MaxModelLen:          64,
+		BlockSize:            rapid.IntRange(1, 5).Draw(t, "block size"),
+		PrefixCaching:        rapid.Bool().Draw(t, "prefix caching"),
+		ChunkedPrefill:       rapid.IntRange(0, 3).Draw(t, "chunked") > 0,
+		ReserveFullISL:       rapid.Bool().Draw(t, "reserve"),
+		LongPrefillThreshold: rapid.SampledFrom([]int{0, 0, 3, 10}).Draw(t, "threshold"),
+		Watermark:            rapid.SampledFrom([]float64{0, 0, 0.01, 0.2}).Draw(t, "watermark"),
+		FrontEnd:             time.Duration(rapid.SampledFrom([]int{0, 300, 1000}).Draw(t, "front end")) * time.Microsecond,
+	}
+	cfg.NumGPUBlocks = 1 + (40+cfg.BlockSize-1)/cfg.BlockSize + rapid.IntRange(0, 40).Draw(t, "more blocks")
+	if !cfg.ChunkedPrefill {
+		cfg.MaxNumBatchedTokens = cfg.MaxModelLen
+	}
+	return cfg
+}
+
+// drawJobs puts arrivals and aborts on a grid of half steps, so that many fall
+// on the ends of steps.
+func drawJobs(t *rapid.T) []job {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) job {
+		j := job{
+			at:     ms / 2 * clock.Time(rapid.IntRange(0, 60).Draw(t, "at")),
+			prompt: rapid.IntRange(1, 24).Draw(t, "prompt"),
+			out:    rapid.IntRange(1, 16).Draw(t, "out"),
+			stop:   rapid.SampledFrom([]int{0, 0, 0, 2, 5}).Draw(t, "stop"),
+			family: rapid.Uint64Range(1, 3).Draw(t, "family"),
+			abort:  clock.Never,
+		}
+		j.shared = rapid.IntRange(0, j.prompt).Draw(t, "shared")
+		if rapid.IntRange(0, 4).Draw(t, "aborted") == 0 {
+			j.abort = j.at + ms/2*clock.Time(rapid.IntRange(0, 40).Draw(t, "abort after"))
+		}
+		return j
+	}), 1, 24).Draw(t, "jobs")
+}
+
+// watch checks every step and every output of a lab.
+type watch struct {
+	*lab
+	rt          *rapid.T
+	first       map[*Seq]clock.Time
+	given       map[*Seq]int
+	preemptions int64
+	waiting     []*Seq // at the end of the last scheduling
+}
+
+// offer submits and aborts the jobs, in the given order of posting.
+func (l *lab) offer(jobs []job, order []int) {
+	l.seqs = make([]*Seq, len(jobs))
+	for _, i := range order {
+		j := jobs[i]
+		s := &Seq{ID: uint64(i + 1), Prompt: j.prompt, MaxTokens: j.out, StopAt: j.stop, Shared: j.shared, Sink: l}
+		for b := range j.prompt / l.e.cfg.BlockSize {
+			s.Hashes = append(s.Hashes, j.family<<16|uint64(b))
+		}
+		l.seqs[i] = s
+		l.loop.At(j.at, clock.RankArrival, call{s.ID, func() {
+			if err := l.e.Submit(s); err != nil {
+				l.t.Errorf("sequence %d: %v", s.ID, err)
+			}
+		}})
+		if j.abort != clock.Never {
+			l.loop.At(j.abort, clock.RankDeadline, call{s.ID, func() { l.e.Abort(s) }})
+		}
+	}
+}
+
+func straight(n int) []int {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	return order
+}
+
+func (w *watch) step(b *steptime.Batch) {
+	e := w.e
+	if b.Tokens > e.cfg.MaxNumBatchedTokens || b.Tokens < 1 {
+		w.rt.Fatalf("invariant 8: a step of %d tokens, budget %d", b.Tokens, e.cfg.MaxNumBatchedTokens)
+	}
+	if b.Seqs > e.cfg.MaxNumSeqs || e.running.n > e.cfg.MaxNumSeqs {
+		w.rt.Fatalf("invariant 8: %d rows, %d running, at most %d sequences", b.Seqs, e.running.n, e.cfg.MaxNumSeqs)
+	}
+	preempted := e.counters.preemptions > w.preemptions
+	w.preemptions = e.counters.preemptions
+	for _, s := range w.waiting {
+		if preempted && s.sched.in == &e.running {
+			w.rt.Fatalf("invariant 8: sequence %d was admitted in a step that preempted", s.ID)
+		}
+	}
+	w.waiting = w.waiting[:0]
+	for s := e.waiting.head; s != nil; s = s.sched.next {
+		w.waiting = append(w.waiting, s)
+	}
+	w.checkWork(b, preempted)
+}
+
+// checkWork: a step leaves nothing undone that it could have done.
+func (w *watch) checkWork(b *steptime.Batch, preempted bool) {
+	e := w.e
+	if b.Tokens == e.cfg.MaxNumBatchedTokens {
+		return
+	}
+	for s := e.running.head; s != nil; s = s.sched.next {
+		if s.sched.row >= len(e.rows) || e.rows[s.sched.row] != s {
+			w.rt.Fatalf("invariant 9: sequence %d runs, has no row, and %d tokens of budget are left", s.ID, e.cfg.MaxNumBatchedTokens-b.Tokens)
+		}
+	}
+	s := e.waiting.head
+	if s == nil || preempted || e.running.n == e.cfg.MaxNumSeqs || !e.cfg.ChunkedPrefill {
+		return
+	}
+	// The head's first chunk, after its hits, in blocks that are free beside the
+	// watermark.
+	hit := e.kv.Match(&s.sched.table, s.tokens())
+	n := min(e.chunk(s.tokens()-hit*e.cfg.BlockSize), e.cfg.MaxNumBatchedTokens-b.Tokens)
+	need := hit*e.cfg.BlockSize + n
+	if e.cfg.ReserveFullISL {
+		need = s.tokens()
+	}
+	if e.kv.Blocks(need)+e.watermark <= e.kv.Free() {
+		w.rt.Fatalf("invariant 9: sequence %d waits for %d blocks, %d are free", s.ID, e.kv.Blocks(need), e.kv.Free())
+	}
+}
+
+func (w *watch) token(s *Seq) {
+	w.given[s]++
+	if w.given[s] != s.Output {
+		w.rt.Fatalf("invariant 8: sequence %d gave %d tokens, counts %d", s.ID, w.given[s], s.Output)
+	}
+	if s.Output == 1 {
+		w.first[s] = s.FirstToken
+	}
+	if s.FirstToken != w.first[s] || s.LastToken != w.loop.Now() {
+		w.rt.Fatalf("invariant 8: sequence %d: first token moved from %v to %v", s.ID, w.first[s], s.FirstToken)
+	}
+}
+
+func TestInvariants7To9UnderRandomLoad(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		l := newLab(t, drawConfig(rt))
+		jobs := drawJobs(rt)
+		w := &watch{lab: l, rt: rt, first: map[*Seq]clock.Time{}, given: map[*Seq]int{}}
+		l.onStep, l.onToken = w.step, w.token
+		l.offer(jobs, straight(len(jobs)))
+		l.loop.Run()
+		l.checkBlocks()
+
+		got := l.e.Stats()
+		if got.Arriving+got.Waiting+got.Running != 0 || got.KVUsed != 0 {
+			rt.Fatalf("invariant 9: the engine sleeps with work left: %+v", got)
+		}
+		var tokens, recomputed, preemptions int64
+		for i, s := range l.seqs {
+			j := jobs[i]
+			want := j.out
+			if j.stop > 0 {
+				want = min(want, j.stop)
+			}
+			if s.Output != want && (j.abort == clock.Never || s.Output > want) {
+				rt.Fatalf("sequence %d gave %d tokens, want %d", s.ID, s.Output, want)
+			}
+			checkAccount(rt, s)
+			tokens += int64(s.Output)
+			recomputed += int64(s.Recomputed)
+			preemptions += int64(s.Preemptions)
+		}
+		if got.GenerationTokens != tokens || got.Recomputed != recomputed || got.Preemptions != preemptions ||
+			got.Finished+got.Aborted != int64(len(jobs)) || got.Steps != int64(len(l.steps)) || got.BusyPS != got.Steps*l.cost {
+			rt.Fatalf("totals %+v differ from the sequences' %d tokens, %d recomputed, %d preemptions, %d steps", got, tokens, recomputed, preemptions, len(l.steps))
+		}
+	})
+}
+
+// checkAccount verifies the order of a sequence's instants.
+func checkAccount(rt *rapid.T, s *Seq) {
+	last := s.Arrival
+	for _, at := range []clock.Time{s.Queued, s.Scheduled, s.FirstToken, s.LastToken} {
+		if !at.Known() {
+			return
+		}
+		if at < last {
+			rt.Fatalf("sequence %d: instants out of order: %+v", s.ID, s)
+		}
+		last = at
+	}
+	if s.Preemptions == 0 && (s.Recomputed != 0 || s.PreemptedNS != 0) {
+		rt.Fatalf("sequence %d recomputed %d tokens without a preemption", s.ID, s.Recomputed)
+	}
+}
+
+// digest names everything that a run did: steps, outputs, block order.
+func (l *lab) digest() uint64 {
+	h := fnv.New64a()
+	fmt.Fprintln(h, l.steps)
+	fmt.Fprintln(h, l.outputs)
+	fmt.Fprintf(h, "%+v\n", l.e.Stats())
+	for _, s := range l.seqs {
+		fmt.Fprintln(h, s.Arrival, s.Queued, s.Scheduled, s.FirstToken, s.LastToken, s.Cached, s.Recomputed, s.PreemptedNS)
+	}
+	return h.Sum64()
+}
+
+// The same jobs give the same run, in whatever order they are put on the loop.
+func TestRunsRepeatWhateverTheOrderOfPosting(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		cfg, jobs := drawConfig(rt), drawJobs(rt)
+		run := func(order []int) uint64 {
+			l := newLab(t, cfg)
+			l.cost = 1_000_000_300 // steps end between nanoseconds
+			l.offer(jobs, order)
+			l.loop.Run()
+			return l.digest()
+		}
+		first := run(straight(len(jobs)))
+		shuffled := rapid.Permutation(straight(len(jobs))).Draw(rt, "order")
+		if second := run(shuffled); second != first {
+			rt.Fatalf("digest %x, then %x", first, second)
+		}
+	})
+}
+
+// Steps are laid end to end in picoseconds; only their ends are rounded, up, to
+// the nanoseconds of the loop.
+func TestStepsContinueFromUnroundedPicoseconds(t *testing.T) {
+	l := newLab(t, small())
+	l.cost = 1_000_400 // 1,000.4 ns
+	l.submit(0, 1, 5)
+	l.loop.Run()
+	want := []string{
+		"1 token 1 at 0.001001", "1 token 2 at 0.002001", "1 token 3 at 0.003002",
+		"1 token 4 at 0.004002", "1 token 5 at 0.005002", "1 length at 0.005002",
+	}
+	if diff := cmp.Diff(want, l.outputs); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestSinksMaySubmitAndAbort(t *testing.T) {
+	l := newLab(t, small())
+	a := l.submit(0, 4, 3)
+	b := l.submit(0, 4, 3)
+	again := true
+	l.onToken = func(s *Seq) {
+		if s == a && s.Output == 2 {
+			l.e.Abort(b) // has a row in this step, after a's
+			l.e.Abort(a) // amid its own token
+		}
+	}
+	l.onEnd = func(s *Seq) {
+		if s == a && again {
+			again = false
+			s.Reset()
+			s.ID, s.Prompt, s.MaxTokens, s.Sink = 9, 2, 1, l
+			if err := l.e.Submit(s); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	l.loop.Run()
+	want := []string{
+		"1 token 1 at 1", "2 token 1 at 1",
+		"1 token 2 at 2", "2 aborted at 2", "1 aborted at 2",
+		"9 token 1 at 3", "9 length at 3",
+	}
+	if diff := cmp.Diff(want, l.outputs); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAbortBeforeTheSchedulerSaw(t *testing.T) {
+	cfg := small()
+	cfg.FrontEnd = time.Millisecond
+	l := newLab(t, cfg)
+	a := l.submit(0, 4, 3)
+	b := l.submit(0, 4, 1)
+	l.at(ms/2, func() { l.e.Abort(a) })
+	l.loop.Run()
+	want := []string{"1 aborted at 0.5", "2 token 1 at 2", "2 length at 2"}
+	if diff := cmp.Diff(want, l.outputs); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if a.Queued.Known() || b.Queued != ms {
+		t.Errorf("queued %v and %v, want never and 1ms", a.Queued, b.Queued)
+	}
+}
