@@ -196,7 +196,7 @@ func (a *Assembler) end(at clock.Time, res *target.Result) {
 	if res.RetryAfter > 0 {
 		row.RetryAfter = res.RetryAfter
 	}
-	row.BytesIn, row.BytesOut = res.BytesIn, res.BytesOut
+	row.BytesIn, row.BytesOut = count64(res.BytesIn), count64(res.BytesOut)
 	row.Replica = res.Replica
 	a.odd[DecodeFallbacks] += int64(res.DecodeFallbacks)
 	if res.Server != nil {

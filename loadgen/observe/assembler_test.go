@@ -194,6 +194,7 @@ func TestRowDetails(t *testing.T) {
 		{"write not seen", without(target.Wrote), func(r *row) bool { return r.DTTFT == record.Null && r.DE2E == record.Null }, observe.Anomalies{}},
 		{"one output token has no tpot", change(target.UsageSeen, func(e *target.Event) { e.Usage.Completion = 1 }), func(r *row) bool { return r.DTail == int64(2*ms) && r.DTPOT == record.Null }, observe.Anomalies{observe.UsageDiffers: 1}},
 		{"retry after", change(target.End, func(e *target.Event) { e.Result.RetryAfter = 5 }), func(r *row) bool { return r.RetryAfter == 5 }, observe.Anomalies{}},
+		{"bytes not counted", change(target.End, func(e *target.Event) { e.Result.BytesIn, e.Result.BytesOut = target.Unknown, 0 }), func(r *row) bool { return r.BytesIn == record.Null && r.BytesOut == 0 }, observe.Anomalies{}},
 		{"end without a result", change(target.End, func(e *target.Event) { e.Result = nil }), func(r *row) bool { return r.Outcome == record.Truncated && r.BytesIn == record.Null }, observe.Anomalies{}},
 		{"usage event without usage", change(target.UsageSeen, func(e *target.Event) { e.Usage = nil }), func(r *row) bool { return !r.UsageAt.Known() && r.OutputTokens == 3 }, observe.Anomalies{}},
 	}
@@ -297,6 +298,18 @@ func TestGapsAddUp(t *testing.T) {
 			t.Fatalf("instants out of order: %+v", r)
 		}
 	})
+}
+
+func TestGapsAreDifferencesOfNearestMicroseconds(t *testing.T) {
+	var a observe.Assembler
+	a.Begin(&ask, 0)
+	for _, at := range []clock.Time{600, 1_400, 1_500, 4_499} { // 1, 1, 2 and 4 us
+		a.Event(target.Event{At: at, Kind: target.Token, Content: target.Text})
+	}
+	a.Event(target.Event{At: 5_000, Kind: target.End, Result: &result})
+	if diff := cmp.Diff([]int32{0, 1, 2}, a.Finish(clock.Never).TokenGapsUS); diff != "" {
+		t.Errorf("gaps (-want +got):\n%s", diff)
+	}
 }
 
 // answer plays n tokens.

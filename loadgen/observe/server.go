@@ -9,9 +9,9 @@ import (
 // serverAccount copies the server's own account into the row.
 func serverAccount(row *record.Request, s *target.Server) {
 	row.ServerSource = sourceName(s.Source)
-	row.ServerQueue, row.ServerPrefill, row.ServerDecode = duration(s.Queue), duration(s.Prefill), duration(s.Decode)
-	row.ServerTTFT, row.ServerE2E = duration(s.TTFT), duration(s.E2E)
-	row.ServerPreempted = duration(s.Preempted)
+	row.ServerQueue, row.ServerPrefill, row.ServerDecode = count64(s.Queue), count64(s.Prefill), count64(s.Decode)
+	row.ServerTTFT, row.ServerE2E = count64(s.TTFT), count64(s.E2E)
+	row.ServerPreempted = count64(s.Preempted)
 	row.ServerCachedTokens = count32(s.CachedTokens)
 	row.ServerPreemptions = count32(s.Preemptions)
 	row.ServerRecomputed = count32(s.RecomputedToks)
@@ -41,12 +41,12 @@ func sourceName(s target.Source) string {
 	return ""
 }
 
-// duration is d, or Null if it is unknown.
-func duration(d int64) int64 {
-	if d < 0 {
+// count64 is n, or Null if it is unknown.
+func count64(n int64) int64 {
+	if n < 0 {
 		return record.Null
 	}
-	return d
+	return n
 }
 
 func between(later, earlier clock.Time) int64 {
