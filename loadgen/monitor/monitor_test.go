@@ -153,7 +153,7 @@ func TestReadersDoNotDisturb(t *testing.T) {
 		})
 	}
 	r := row(record.OK, 1, 2, 3)
-	const n = 20_000
+	const n = 5_000
 	for i := range n {
 		m.Started(clock.Time(i) * ms)
 		m.Ended(clock.Time(i)*ms, r)

@@ -64,7 +64,7 @@ func (m *Monitor) quantile(now clock.Time, perMille uint64, all *histogram, of f
 	overall.add(all)
 	newest := secondOf(now)
 	for i := range m.recent {
-		if n := m.recent[i].number.Load(); n > newest-slots && n > 0 {
+		if n := m.recent[i].number.Load(); n > newest-slots {
 			recent.add(of(&m.recent[i]))
 		}
 	}
