@@ -1,0 +1,221 @@
+package dispatch
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"goodput/loadgen/clock"
+	"goodput/loadgen/observe"
+	"goodput/loadgen/record"
+	"goodput/loadgen/schedule"
+	"goodput/loadgen/target"
+)
+
+// Dispatcher sends the requests of one schedule to one target. Everything but
+// Interrupt belongs to the loop's goroutine, or to the time before and after the
+// loop runs.
+type Dispatcher struct {
+	cfg      Config
+	canceler target.Canceler // nil if the target cannot cancel
+
+	arrivals arrivals
+	flying   flights
+	sinks    []sink
+	texts    texts
+	// spare makes the rows of abandoned requests, whose own assembler may still be
+	// in the hands of the target.
+	spare observe.Assembler
+
+	counts   Counts
+	counters Counters
+	stray    atomic.Int64
+	last     clock.Time // intended instant of the last arrival that was sent
+	err      error
+
+	stage      stage
+	cutoff     clock.Time // when the waiting ended; Never: it has not
+	interrupts int
+}
+
+// stage says how far the run is.
+type stage uint8
+
+const (
+	offering stage = iota // arrivals are due or to come
+	draining              // waiting for answers
+	cutting               // the rest was cancelled
+	finished
+)
+
+// grace is how long cancelled attempts may take to deliver End.
+const grace = 2 * time.Second
+
+// New checks the configuration. The run starts with Begin.
+func New(c Config) (*Dispatcher, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	d := &Dispatcher{cfg: c, last: clock.Never, cutoff: clock.Never}
+	d.canceler, _ = c.Target.(target.Canceler)
+	d.arrivals.d = d
+	return d, nil
+}
+
+// Begin arranges the first arrival. Call it once, before the loop runs or from
+// within an event.
+func (d *Dispatcher) Begin() {
+	if !d.arrivals.arrange() {
+		d.cfg.Loop.At(d.cfg.Loop.Now(), clock.RankControl, noArrivals{d})
+	}
+}
+
+// noArrivals ends a run without arrivals from within the loop.
+type noArrivals struct{ d *Dispatcher }
+
+func (e noArrivals) Fire(now clock.Time) { e.d.drain(now) }
+func (e noArrivals) Entity() uint64      { return 0 }
+
+// arrivals is the event of the next arrival. There is never more than one pending.
+type arrivals struct {
+	d    *Dispatcher
+	next schedule.Arrival
+}
+
+// Entity is the request's number.
+func (a *arrivals) Entity() uint64 { return a.next.Seq }
+
+// arrange puts the next arrival into the loop; false if there is none.
+func (a *arrivals) arrange() bool {
+	next, ok := a.d.cfg.Source.Next()
+	if ok {
+		a.next = next
+		a.d.cfg.Loop.At(next.At, clock.RankArrival, a)
+	}
+	return ok
+}
+
+// Fire sends the request that is due. The next arrival is arranged first: nothing
+// that this request does can delay it.
+func (a *arrivals) Fire(now clock.Time) {
+	d := a.d
+	if d.stage != offering {
+		return // interrupted
+	}
+	due := a.next
+	more := a.arrange()
+	if due.Item >= uint64(d.cfg.Set.Len()) {
+		d.err = fmt.Errorf("arrival %d asks for item %d of the %d in %v: the schedule and the dataset do not belong together", due.Seq, due.Item, d.cfg.Set.Len(), d.cfg.Set)
+		d.drain(now)
+		return
+	}
+	d.start(now, due)
+	if !more {
+		d.drain(now)
+	}
+}
+
+// start hands one request to the target, which may answer at once, within Start:
+// f must not be touched after it.
+func (d *Dispatcher) start(now clock.Time, due schedule.Arrival) {
+	f := d.flying.take(d)
+	d.cfg.Set.Item(int(due.Item), &f.item)
+	f.began, f.abandoned = now, false
+	f.plannedCached = record.Null32
+	if d.cfg.PlannedCached != nil {
+		f.plannedCached = d.cfg.PlannedCached(&f.item)
+	}
+	it := &f.item
+	session, turn := due.Session, due.Turn
+	if session == 0 {
+		session, turn = it.Session, it.Turn
+	}
+	f.req = target.Request{
+		Seq: due.Seq, Intended: due.At,
+		Prompt: it.Prompt, In: it.In, Out: it.Out, OutKey: it.OutKey, Prefix: it.Prefix,
+		Session: session, Turn: turn, Class: due.Class, IgnoreEOS: d.cfg.IgnoreEOS,
+	}
+	f.req.TraceID, f.req.SpanID = traceIDs(d.cfg.Identity.Salt, due.Seq, 0)
+	d.begin(&f.asm, f)
+
+	d.flying.add(f)
+	d.counts.Scheduled++
+	d.last = due.At
+	if d.cfg.Monitor != nil {
+		d.cfg.Monitor.Started(now)
+	}
+	d.cfg.Target.Start(&f.req, d.newSink(f))
+}
+
+// begin starts f's row in a.
+func (d *Dispatcher) begin(a *observe.Assembler, f *flight) *record.Request {
+	row := a.Begin(&f.req, f.began)
+	id := &d.cfg.Identity
+	row.RunID, row.Arm, row.Trial, row.Shard = id.RunID, id.Arm, id.Trial, id.Shard
+	row.RequestID = d.texts.hex(f.req.TraceID)
+	row.SessionID, row.PrefixKey = d.texts.number(f.req.Session), d.texts.number(f.req.Prefix)
+	row.PlannedCachedTokens = f.plannedCached
+	row.Final, row.Phase = true, record.Measure
+	return row
+}
+
+// ended takes back a flight whose attempt got its End.
+func (d *Dispatcher) ended(f *flight) {
+	d.counters.Anomalies.Add(f.asm.Anomalies())
+	if f.abandoned {
+		d.counters.LateEnds++
+		return
+	}
+	d.land(f, f.asm.Finish(d.cutoff))
+	d.flying.idle = append(d.flying.idle, f)
+	d.finishIfEmpty()
+}
+
+// land records f's row, and takes f out of the air.
+func (d *Dispatcher) land(f *flight, row *record.Request) {
+	row.SLOMet = d.cfg.SLO.Met(row)
+	d.flying.remove(f)
+	d.counts.Outcomes[row.Outcome]++
+	d.cfg.Record(row)
+	if d.cfg.Monitor != nil {
+		d.cfg.Monitor.Ended(d.cfg.Loop.Now(), row)
+	}
+}
+
+// Counts is the account so far.
+func (d *Dispatcher) Counts() Counts {
+	c := d.counts
+	c.InFlight = d.flying.n
+	return c
+}
+
+// Counters are those of the run so far.
+func (d *Dispatcher) Counters() Counters {
+	c := d.counters
+	c.Anomalies[observe.AfterEnd] += d.stray.Load()
+	return c
+}
+
+// Interrupted reports whether Interrupt was called before the run was over.
+func (d *Dispatcher) Interrupted() bool { return d.interrupts > 0 }
+
+// Err is why the schedule was ended early, other than by Interrupt; nil: it was not.
+func (d *Dispatcher) Err() error { return d.err }
+
+// Window is the part of the run in which arrivals could fall: from the epoch to
+// the intended instant of the last request sent. Both are Never before the first.
+func (d *Dispatcher) Window() (from, to clock.Time) {
+	if !d.last.Known() {
+		return clock.Never, clock.Never
+	}
+	return 0, d.last
+}
+
+// Offered is the rate at which requests became due, per second of the window; ok
+// is false for an empty window, as when all were due at once.
+func (d *Dispatcher) Offered() (perSecond float64, ok bool) {
+	if d.last <= 0 {
+		return 0, false
+	}
+	return float64(d.counts.Scheduled) / time.Duration(d.last).Seconds(), true
+}

@@ -1,0 +1,105 @@
+package dispatch
+
+import (
+	"math"
+
+	"goodput/loadgen/clock"
+)
+
+// drain ends the offering of load, and waits for what is in flight.
+func (d *Dispatcher) drain(now clock.Time) {
+	if d.stage != offering {
+		return
+	}
+	d.stage = draining
+	if d.finishIfEmpty() {
+		return
+	}
+	d.cfg.Loop.At(now.Add(d.cfg.Drain), clock.RankDeadline, deadline{d, draining})
+}
+
+// deadline ends a stage, if the run is still in it.
+type deadline struct {
+	d     *Dispatcher
+	ended stage
+}
+
+// Entity is the last of all: what the other deadlines of the same instant end has
+// ended in time.
+func (e deadline) Entity() uint64 { return math.MaxUint64 }
+
+func (e deadline) Fire(now clock.Time) {
+	switch d := e.d; {
+	case d.stage != e.ended:
+	case d.stage == draining:
+		d.cut(now)
+	case d.stage == cutting:
+		d.abandon()
+	}
+}
+
+// cut ends the waiting: all that is in flight is censored. Attempts that can be
+// cancelled get a little time to deliver their End, with what they had seen;
+// without Cancel there is nothing to wait for.
+func (d *Dispatcher) cut(now clock.Time) {
+	d.stage, d.cutoff = cutting, now
+	if d.canceler == nil {
+		d.abandon()
+		return
+	}
+	d.cfg.Loop.At(now.Add(grace), clock.RankDeadline, deadline{d, cutting})
+	// No flight is used again from here on, so that a pointer means the same
+	// request even if cancelling one ends others.
+	for _, f := range d.flying.all() {
+		if f.inAir() {
+			d.canceler.Cancel(&f.req)
+		}
+	}
+}
+
+// abandon writes the rows of requests that nobody ends. What the target saw of
+// them stays unknown: it may still be writing to their assemblers.
+func (d *Dispatcher) abandon() {
+	for _, f := range d.flying.all() {
+		f.abandoned = true
+		d.begin(&d.spare, f)
+		d.counters.Abandoned++
+		d.land(f, d.spare.Abandon("unfinished when the drain ended, and no end was reported"))
+	}
+	d.finishIfEmpty()
+}
+
+func (d *Dispatcher) finishIfEmpty() bool {
+	if d.stage == offering || d.flying.n > 0 {
+		return false
+	}
+	if d.stage != finished {
+		d.stage = finished
+		d.cfg.Finished()
+	}
+	return true
+}
+
+// Interrupt may be called from any goroutine. The first call stops the arrivals and
+// waits for answers as after the last arrival, the second stops waiting, the third
+// does not even wait for what was cancelled. Calls after the end do nothing.
+func (d *Dispatcher) Interrupt() { d.cfg.Loop.Post(interrupt{d}) }
+
+type interrupt struct{ d *Dispatcher }
+
+func (e interrupt) Entity() uint64 { return 0 }
+
+func (e interrupt) Fire(now clock.Time) {
+	d := e.d
+	if d.stage == finished {
+		return
+	}
+	switch d.interrupts++; {
+	case d.interrupts == 1:
+		d.drain(now)
+	case d.stage == draining:
+		d.cut(now)
+	case d.stage == cutting && d.interrupts > 2:
+		d.abandon()
+	}
+}

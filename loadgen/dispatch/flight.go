@@ -1,0 +1,122 @@
+package dispatch
+
+import (
+	"sync/atomic"
+
+	"goodput/datasets"
+	"goodput/loadgen/clock"
+	"goodput/loadgen/observe"
+	"goodput/loadgen/target"
+)
+
+// flight is one request on its way. It is used again for another request once its
+// target has delivered End.
+type flight struct {
+	d     *Dispatcher
+	req   target.Request
+	item  datasets.Item
+	asm   observe.Assembler
+	began clock.Time
+	// plannedCached is for the row; abandoned: the row was written without an End.
+	plannedCached int32
+	abandoned     bool
+	// prev and next are the neighbours among those in flight, in order of start.
+	prev, next *flight
+}
+
+// sink is what a target holds of one attempt. It outlives the attempt, so that an
+// event that should not come any more finds nothing, instead of the next request
+// that the flight is used for.
+type sink struct {
+	// flight is nil once the attempt has ended. The dispatcher clears it on the
+	// loop's goroutine; it is atomic for stray events from another one.
+	flight atomic.Pointer[flight]
+	stray  *atomic.Int64
+}
+
+var _ target.Sink = (*sink)(nil)
+
+// Event may be called from any goroutine, one at a time, and for End on the
+// loop's.
+func (s *sink) Event(e target.Event) {
+	f := s.flight.Load()
+	if f == nil {
+		s.stray.Add(1)
+		return
+	}
+	f.asm.Event(e)
+	if e.Kind == target.End {
+		s.flight.Store(nil)
+		f.d.ended(f)
+	}
+}
+
+// sinkSlab is how many sinks are allocated together. They are never reused, and
+// small enough that a run of a million requests leaves 16 MB to the collector.
+const sinkSlab = 512
+
+func (d *Dispatcher) newSink(f *flight) *sink {
+	if len(d.sinks) == 0 {
+		d.sinks = make([]sink, sinkSlab)
+	}
+	s := &d.sinks[0]
+	d.sinks = d.sinks[1:]
+	s.stray = &d.stray
+	s.flight.Store(f)
+	return s
+}
+
+// flights is a list in order of start, and a stack of idle flights.
+type flights struct {
+	first, last *flight
+	n           int64
+	idle        []*flight
+}
+
+func (l *flights) take(d *Dispatcher) *flight {
+	if n := len(l.idle); n > 0 {
+		f := l.idle[n-1]
+		l.idle = l.idle[:n-1]
+		return f
+	}
+	return &flight{d: d}
+}
+
+func (l *flights) add(f *flight) {
+	f.prev, f.next = l.last, nil
+	if l.last != nil {
+		l.last.next = f
+	} else {
+		l.first = f
+	}
+	l.last = f
+	l.n++
+}
+
+func (l *flights) remove(f *flight) {
+	if f.prev != nil {
+		f.prev.next = f.next
+	} else {
+		l.first = f.next
+	}
+	if f.next != nil {
+		f.next.prev = f.prev
+	} else {
+		l.last = f.prev
+	}
+	f.prev, f.next = nil, nil
+	l.n--
+}
+
+// all returns those in flight, in order of start. The slice is the caller's: the
+// list may change while it is walked.
+func (l *flights) all() []*flight {
+	out := make([]*flight, 0, l.n)
+	for f := l.first; f != nil; f = f.next {
+		out = append(out, f)
+	}
+	return out
+}
+
+// inAir reports whether f has no row yet.
+func (f *flight) inAir() bool { return f.prev != nil || f.d.flying.first == f }
