@@ -43,7 +43,8 @@ type Chunk struct {
 	// Counted says that Usage holds at least one of the two totals.
 	Counted bool
 	Usage   Usage
-	// Message is for people: the server's error text, or why it is Malformed.
+	// Message is for people: the server's error text, or why it is Malformed, with
+	// the payload. It may be long; Clip it before it is shown.
 	Message string
 }
 

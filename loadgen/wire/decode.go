@@ -6,9 +6,10 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 )
 
-// maxMessage bounds the text taken over from a server, in bytes.
+// maxMessage bounds a text that Clip returns, in bytes.
 const maxMessage = 300
 
 // decode is the slow path, and the definition of what a payload means.
@@ -17,7 +18,7 @@ func decode(payload []byte, c *Chunk) {
 	top, err := object(payload)
 	if err != nil {
 		c.Kind = Malformed
-		c.Message = err.Error() + ": " + Clip(payload)
+		c.Message = err.Error() + ": " + string(payload)
 		return
 	}
 	if msg, ok := errorMessage(top); ok {
@@ -128,7 +129,7 @@ func errorMessage(top map[string]any) (string, bool) {
 	case nil:
 		return "", false
 	case string:
-		return Clip([]byte(e)), e != ""
+		return e, e != ""
 	case bool:
 		return "error: true", e
 	case map[string]any:
@@ -141,44 +142,45 @@ func errorMessage(top map[string]any) (string, bool) {
 // message is the text of an error object, or the object itself if it has none.
 func message(e map[string]any) string {
 	if s, ok := e["message"].(string); ok && s != "" {
-		return Clip([]byte(s))
+		return s
 	}
 	b, err := json.Marshal(e)
 	if err != nil {
 		return "error object without a message"
 	}
-	return Clip(b)
+	return string(b)
 }
 
 // ErrorText is the message of an error response's body: that of its error
-// object, a "detail" or "message" text, or else the beginning of the body.
+// object, a "detail" or "message" text, or else the body itself. Clip it before
+// it is shown.
 func ErrorText(body []byte) string {
 	top, err := object(body)
 	if err != nil {
-		return Clip(body)
+		return string(body)
 	}
 	if msg, ok := errorMessage(top); ok {
 		return msg
 	}
 	for _, key := range []string{"message", "detail"} {
 		if s, ok := top[key].(string); ok && s != "" {
-			return Clip([]byte(s))
+			return s
 		}
 	}
-	return Clip(body)
+	return string(body)
 }
 
-// Clip makes at most 300 bytes of b fit for one line of a message: valid UTF-8,
-// control characters and runs of white space as one space.
-func Clip(b []byte) string {
-	cut := len(b) > maxMessage
+// Clip makes at most 300 bytes of a text fit for one line: valid UTF-8, each run
+// of white space and control characters as one space.
+func Clip(text string) string {
+	cut := len(text) > maxMessage
 	if cut {
-		b = b[:maxMessage]
+		text = text[:maxMessage]
 	}
-	b = bytes.ToValidUTF8(b, []byte("?"))
-	s := bytes.Join(bytes.FieldsFunc(b, func(r rune) bool { return r <= ' ' || r == 0x7f }), []byte(" "))
+	text = strings.ToValidUTF8(text, "?")
+	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f }), " ")
 	if cut {
-		return string(s) + "..."
+		text += "..."
 	}
-	return string(s)
+	return text
 }

@@ -60,7 +60,7 @@ func TestProbe(t *testing.T) {
 		{"odd numbers in usage", `{"choices":[],"usage":{"prompt_tokens":1.5e1,"completion_tokens":-3}}`, 1, wire.Chunk{Counted: true, Usage: usage(15, -1, -1, -1)}},
 		{"text that looks like JSON", `{"choices":[{"delta":{"content":"\"content\":\"x\",\"finish_reason\":\"stop\"}]} [DONE] {\"error\":1}"}}]}`, 0, wire.Chunk{Content: wire.Text}},
 		{"known keys elsewhere", `{"x":{"choices":[{"text":"a"}],"error":{"message":"b"}},"choices":[{"x":{"content":"a"},"logprobs":{"text":"a"},"delta":{"x":{"content":"a"}}}]}`, 0, wire.Chunk{Content: wire.Role}},
-		{"error object", `{"error":{"message":"out of\nmemory","code":500}}`, 1, wire.Chunk{Kind: wire.Failed, Message: "out of memory"}},
+		{"error object", `{"error":{"message":"out of\nmemory","code":500}}`, 1, wire.Chunk{Kind: wire.Failed, Message: "out of\nmemory"}},
 		{"error beside choices", `{"choices":[{"text":"a"}],"error":{"message":"boom"}}`, 1, wire.Chunk{Kind: wire.Failed, Message: "boom"}},
 		{"error text", `{"error":"boom"}`, 1, wire.Chunk{Kind: wire.Failed, Message: "boom"}},
 		{"error without message", `{"error":{"code":500}}`, 1, wire.Chunk{Kind: wire.Failed, Message: `{"code":500}`}},
@@ -117,6 +117,8 @@ func TestErrorText(t *testing.T) {
 	tests := []struct{ name, body, want string }{
 		{"OpenAI", `{"error":{"message":"model not found","code":404}}`, "model not found"},
 		{"detail", `{"detail":"Not Found"}`, "Not Found"},
+		{"message", `{"message":"no\tway"}`, "no way"},
+		{"no text", `{"detail":[1]}`, `{"detail":[1]}`},
 		{"HTML", "<html>\n  <b>502</b>\r\n</html>", "<html> <b>502</b> </html>"},
 		{"long", strings.Repeat("x", 1000), strings.Repeat("x", 300) + "..."},
 		{"binary", "a\xff\x00b", "a? b"},
@@ -124,7 +126,7 @@ func TestErrorText(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := wire.ErrorText([]byte(tt.body)); got != tt.want {
+			if got := wire.Clip(wire.ErrorText([]byte(tt.body))); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
