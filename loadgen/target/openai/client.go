@@ -1,0 +1,164 @@
+package openai
+
+import (
+	"context"
+	"math"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"goodput/loadgen/clock"
+	"goodput/loadgen/target"
+	"goodput/loadgen/wire"
+)
+
+// Limits of the connections. They bound what a misbehaving server can cost.
+const (
+	connectTimeout = 30 * time.Second
+	idleTimeout    = 4 * time.Second
+	maxHeaderBytes = 64 << 10
+	maxErrorBytes  = 4 << 10
+	// minSecret is the length from which a header's value is struck from messages.
+	minSecret = 8
+)
+
+// Client sends attempts to one endpoint. Start, Cancel and Close belong to the
+// loop's goroutine; each attempt has a goroutine of its own, which reports its
+// events and then posts its End into the loop.
+type Client struct {
+	cfg       Config
+	url       *url.URL
+	models    *url.URL
+	header    http.Header
+	host      string // of the Host header; "" is the URL's
+	secrets   *strings.Replacer
+	format    *wire.Format
+	transport *http.Transport
+
+	// Owned by the loop's goroutine.
+	live        map[*target.Request]*attempt
+	free        []*wire.Scanner
+	ttft, total deadlines
+
+	running sync.WaitGroup
+}
+
+var (
+	_ target.Target   = (*Client)(nil)
+	_ target.Canceler = (*Client)(nil)
+)
+
+// New checks cfg and returns a client; it does not connect.
+func New(cfg Config) (*Client, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	api, models, err := cfg.urls()
+	if err != nil {
+		return nil, err
+	}
+	header, err := cfg.header()
+	if err != nil {
+		return nil, err
+	}
+	format, err := wire.NewFormat(cfg.api(), cfg.Model)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{
+		cfg: cfg, url: api, models: models, header: header, host: header.Get("Host"),
+		secrets: secrets(&cfg), format: format, transport: newTransport(),
+		live: map[*target.Request]*attempt{},
+	}
+	header.Del("Host")
+	c.ttft.init(cfg.Loop, target.CauseTTFTTimeout, cfg.TTFTTimeout)
+	c.total.init(cfg.Loop, target.CauseTotalTimeout, cfg.RequestTimeout)
+	return c, nil
+}
+
+func newTransport() *http.Transport {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	return &http.Transport{
+		DialContext:            (&net.Dialer{Timeout: connectTimeout}).DialContext,
+		TLSHandshakeTimeout:    connectTimeout,
+		Protocols:              &protocols,
+		DisableCompression:     true,
+		MaxIdleConnsPerHost:    math.MaxInt32,
+		IdleConnTimeout:        idleTimeout,
+		MaxResponseHeaderBytes: maxHeaderBytes,
+	}
+}
+
+// secrets strikes the API key and the values of the user's headers from messages.
+func secrets(cfg *Config) *strings.Replacer {
+	var pairs []string
+	hide := func(s string) {
+		if len(s) >= minSecret {
+			pairs = append(pairs, s, "[secret]")
+		}
+	}
+	hide(cfg.APIKey)
+	for _, values := range cfg.Header {
+		for _, v := range values {
+			hide(v)
+			if _, token, ok := strings.Cut(v, " "); ok {
+				hide(token)
+			}
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// Start sends r and reports to s. See target.Target.
+func (c *Client) Start(r *target.Request, s target.Sink) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	a := &attempt{c: c, req: r, sink: s, ctx: ctx, cancel: cancel, scanner: c.scanner()}
+	c.live[r] = a
+	c.ttft.add(&a.ttft, a)
+	c.total.add(&a.total, a)
+	c.running.Go(a.run)
+}
+
+// Cancel gives up the attempt at r, if it is still running.
+func (c *Client) Cancel(r *target.Request) {
+	if a := c.live[r]; a != nil {
+		a.cancel(giveUp{cause: target.CauseCanceled})
+	}
+}
+
+// ended forgets an attempt. It runs on the loop's goroutine.
+func (c *Client) ended(a *attempt) {
+	delete(c.live, a.req)
+	c.ttft.remove(&a.ttft)
+	c.total.remove(&a.total)
+	a.scanner.Reset(nil)
+	c.free = append(c.free, a.scanner)
+}
+
+func (c *Client) scanner() *wire.Scanner {
+	if n := len(c.free); n > 0 {
+		s := c.free[n-1]
+		c.free = c.free[:n-1]
+		return s
+	}
+	return wire.NewScanner(0)
+}
+
+// Close cancels what is still running, waits until every attempt's goroutine is
+// gone, and closes the idle connections. The Ends of those attempts are posted,
+// so they are delivered only if the loop runs on. A closed client can be used
+// again.
+func (c *Client) Close() {
+	for _, a := range c.live {
+		a.cancel(giveUp{cause: target.CauseCanceled})
+	}
+	c.running.Wait()
+	c.transport.CloseIdleConnections()
+}
+
+// stamp reads the clock.
+func (c *Client) stamp() clock.Time { return c.cfg.Stamp.Stamp() }

@@ -1,0 +1,90 @@
+package openai
+
+import (
+	"context"
+	"io"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"goodput/loadgen/target"
+	"goodput/loadgen/wire"
+)
+
+// unreadable says why the body is not the event stream that was asked for; "" if
+// it is.
+func unreadable(resp *http.Response) string {
+	if resp.StatusCode/100 != 2 {
+		return "HTTP status " + strconv.Itoa(resp.StatusCode)
+	}
+	if enc := resp.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
+		return "the answer is encoded as " + enc + " though identity was asked for, and cannot be timed"
+	}
+	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+	kind = strings.TrimSpace(kind)
+	if strings.EqualFold(kind, "text/event-stream") {
+		return ""
+	}
+	if kind == "" {
+		kind = "no content type"
+	}
+	return "expected text/event-stream, got " + kind
+}
+
+// refused ends an attempt whose answer is no stream. Of the body it reads what an
+// error message needs; if that is all, the connection can be used again. An error
+// status stands even if the text about it is cut short.
+func (a *attempt) refused(resp *http.Response, why string) {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBytes))
+	a.result.BytesIn = int64(len(body))
+	status := resp.StatusCode / 100
+	if _, ok := context.Cause(a.ctx).(giveUp); ok && err != nil && status == 2 {
+		a.failed(err)
+		return
+	}
+	switch {
+	case status == 3:
+		why += ", a redirect to " + resp.Header.Get("Location") + ", which is not followed; use the final address"
+	case resp.Header.Get("Content-Encoding") == "":
+		if text := wire.ErrorText(body); text != "" {
+			why += ": " + text
+		}
+	}
+	cause := target.CauseEOF
+	if status <= 3 {
+		cause = target.CauseStreamError
+	}
+	a.blame(cause, why)
+}
+
+// replica is what the answer says of the replica that gave it.
+func replica(h http.Header) string {
+	if name := h.Get("X-Goodput-Replica"); name != "" {
+		return name
+	}
+	return h.Get("X-Upstream")
+}
+
+// retryAfter reads Retry-After (RFC 9110, section 10.2.3), in nanoseconds. A date
+// counts from the answer's own Date, so that no clock of ours is compared with
+// the server's. 0 is none, or one that cannot be understood.
+func retryAfter(h http.Header) int64 {
+	v := h.Get("Retry-After")
+	if v == "" {
+		return 0
+	}
+	if s, err := strconv.ParseInt(v, 10, 64); err == nil {
+		return min(max(s, 0), math.MaxInt64/int64(time.Second)) * int64(time.Second)
+	}
+	until, err := http.ParseTime(v)
+	if err != nil {
+		return 0
+	}
+	from, err := http.ParseTime(h.Get("Date"))
+	if err != nil {
+		return 0
+	}
+	return max(0, int64(until.Sub(from)))
+}

@@ -1,0 +1,109 @@
+package openai
+
+import (
+	"bytes"
+	"io"
+
+	"goodput/loadgen/clock"
+	"goodput/loadgen/target"
+	"goodput/loadgen/wire"
+)
+
+// stream reads an event stream to its end.
+func (a *attempt) stream(body io.Reader) {
+	s := a.scanner
+	s.Reset(body)
+	for {
+		n, err := s.Fill()
+		at := a.c.stamp()
+		a.result.BytesIn += int64(n)
+		a.late(at)
+		a.batch = 0
+		for s.Next() {
+			a.payload(at, s.Data())
+		}
+		switch {
+		case s.Err() != nil:
+			a.blame(target.CauseStreamError, s.Err().Error())
+			return
+		case err == io.EOF:
+			a.closed(at)
+			return
+		case err != nil:
+			a.failed(err)
+			return
+		}
+	}
+}
+
+// closed judges what is left at an orderly end of the body. Some servers leave
+// out the blank line after the terminal marker; a shorter one than that is a cut.
+func (a *attempt) closed(at clock.Time) {
+	rest, ok := a.scanner.Rest()
+	rest = bytes.TrimSpace(rest)
+	switch {
+	case !ok || len(rest) == 0:
+	case string(rest) == "[DONE]":
+		a.payload(at, rest)
+	default:
+		a.blame(target.CauseTruncated, "the body ended within an event")
+	}
+}
+
+// payload reports one event of the stream. An empty one is a keep-alive.
+func (a *attempt) payload(at clock.Time, data []byte) {
+	if len(data) == 0 {
+		return
+	}
+	c := &a.chunk
+	a.probe.Read(data, c)
+	switch c.Kind {
+	case wire.Done:
+		a.emit(target.Event{At: at, Kind: target.Done})
+		return
+	case wire.Failed:
+		a.blame(target.CauseStreamError, "error in the stream: "+c.Message)
+		return
+	case wire.Malformed:
+		a.blame(target.CauseStreamError, "malformed chunk: "+c.Message)
+		return
+	}
+	if content, ok := a.content(c); ok {
+		a.emit(target.Event{At: at, Kind: target.Token, Content: content})
+	}
+	if c.Finish != "" {
+		a.emit(target.Event{At: at, Kind: target.Finished, Reason: c.Finish})
+	}
+	if c.Counted {
+		a.usage = target.Usage(c.Usage)
+		a.emit(target.Event{At: at, Kind: target.UsageSeen, Usage: &a.usage})
+	}
+}
+
+// content is that of a chunk's Token event; false: it has none.
+func (a *attempt) content(c *wire.Chunk) (target.Content, bool) {
+	content := target.Role
+	switch c.Content {
+	case wire.None:
+		return 0, false
+	case wire.Role:
+		return target.Role, c.Finish == ""
+	case wire.Text:
+		content = target.Text
+	case wire.Reasoning:
+		content = target.Reasoning
+	case wire.Tool:
+		content = target.Tool
+	}
+	if !a.answering.Load() {
+		a.answering.Store(true)
+	}
+	return content, true
+}
+
+// emit reports an event that a read completed.
+func (a *attempt) emit(e target.Event) {
+	e.Coalesced = a.batch > 0
+	a.batch++
+	a.sink.Event(e)
+}
