@@ -50,9 +50,8 @@ func newLatencyLog(d disk, m Meta) (*latencyLog, error) {
 	}
 	l := &latencyLog{out: out}
 	l.enc = hdr.NewHistogramLogWriter(&l.lines)
-	for i, tag := range latencyTags {
+	for i := range l.hist {
 		l.hist[i] = hdr.NewPacked(1, latencyMaxUS, latencyDigits)
-		l.hist[i].SetTag(tag)
 	}
 	if err := l.head(m); err != nil {
 		return nil, fmt.Errorf("write %s: %w", LatencyName, err)
@@ -120,10 +119,11 @@ func (l *latencyLog) recordUS(i int, us int64) {
 
 // flush writes the interval, without the metrics that have no value in it.
 func (l *latencyLog) flush() error {
-	for _, h := range l.hist {
+	for i, h := range l.hist {
 		if h.TotalCount() == 0 {
 			continue
 		}
+		h.SetTag(latencyTags[i]) // Reset clears it
 		h.SetStartTimeMs(int64(l.from) / 1e6)
 		h.SetEndTimeMs(int64(l.from+defaultLatencySpan) / 1e6)
 		if err := l.enc.OutputIntervalPackedHistogram(h); err != nil {

@@ -125,7 +125,7 @@ func (w *Writer) finishSegment(s *segment, n int) error {
 }
 
 func (w *Writer) recycle(b *batch) {
-	b.n, b.logged, b.last = 0, 0, false
+	b.n, b.logged, b.last, b.ints = 0, 0, false, b.ints[:0]
 	w.mu.Lock()
 	w.free = append(w.free, b)
 	w.mu.Unlock()

@@ -3,6 +3,7 @@ package record
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -86,9 +87,17 @@ type Writer struct {
 // more; logged is logRows's own.
 type batch struct {
 	rows   []Request
+	ints   []int32 // what the lists of the rows point into
 	n      int
 	logged int
 	last   bool // ends its segment
+}
+
+// keep copies l. When ints grows, the lists before stay in the old array.
+func (b *batch) keep(l []int32) []int32 {
+	n := len(b.ints)
+	b.ints = append(b.ints, l...)
+	return b.ints[n:len(b.ints):len(b.ints)]
 }
 
 // Create makes dir, if need be, and starts a run in it. A directory that holds
@@ -216,17 +225,17 @@ func (w *Writer) ready() bool {
 	return true
 }
 
-// put copies r into the current batch, reusing the arrays of the row there.
+// put copies r into the current batch.
 func (w *Writer) put(r *Request) {
-	dst := &w.cur.rows[w.cur.n]
-	gaps, chunk := dst.TokenGapsUS[:0], dst.ChunkTokens[:0]
+	b := w.cur
+	dst := &b.rows[b.n]
 	*dst = *r
-	dst.TokenGapsUS = append(gaps, r.TokenGapsUS...)
-	dst.ChunkTokens = append(chunk, r.ChunkTokens...)
+	dst.TokenGapsUS = b.keep(r.TokenGapsUS)
+	dst.ChunkTokens = b.keep(r.ChunkTokens)
 	if dst.RunID == "" {
 		dst.RunID = w.man.RunID
 	}
-	w.cur.n++
+	b.n++
 }
 
 // ended is the instant by which rows are put into segments and intervals.
@@ -274,7 +283,7 @@ func (w *Writer) seal(last bool) {
 // WriteFile puts another file, such as plan.yaml, into the run directory, as a
 // whole or not at all.
 func (w *Writer) WriteFile(name string, b []byte) error {
-	if name != filepath.Base(name) || name == ManifestName || name == LatencyName || strings.HasPrefix(name, segmentPrefix) {
+	if !fs.ValidPath(name) || name != filepath.Base(name) || name == "." || name == ManifestName || name == LatencyName || strings.HasPrefix(name, segmentPrefix) {
 		return fmt.Errorf("write %q: not a free file name within a run directory", name)
 	}
 	if err := replaceFile(w.disk, name, b); err != nil {
@@ -330,7 +339,7 @@ func (w *Writer) finalManifest(f Final) Manifest {
 		m.State = Complete
 	}
 	if w.err != nil {
-		m.State, m.Problem = Interrupted, "recording stopped: "+w.err.Error()
+		m.State, m.Problem = Interrupted, "recording stopped: "+w.err.Error()+"; make room, then goodput recover keeps the rows that are safe"
 	}
 	m.Ended = wall(f.Ended)
 	if !f.Ended.IsZero() && f.EndedAt.Known() {

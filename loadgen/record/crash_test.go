@@ -1,0 +1,282 @@
+package record
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const childDir = "RECORD_TEST_CHILD_DIR"
+
+// TestMain runs the child of TestKilledRunLosesNoRowThatWasSafe when asked to.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(childDir); dir != "" {
+		writeUntilKilled(dir)
+	}
+	os.Exit(m.Run())
+}
+
+// writeUntilKilled writes rows for ever, and to standard output from time to
+// time how many of them are safe.
+func writeUntilKilled(dir string) {
+	w, err := Create(dir, Meta{RunID: "run"}, SegmentRows(1500), Blocking())
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	for i := 0; ; i++ {
+		row := plain(i, 20)
+		w.Write(&row)
+		if i%100 == 0 {
+			w.mu.Lock()
+			n := w.counts.logged
+			w.mu.Unlock()
+			fmt.Println(n)
+		}
+	}
+}
+
+// killedRun returns the directory of a run whose process was killed without
+// warning, and how many rows it had reported safe.
+func killedRun(t *testing.T, atLeast int64) (dir string, safe int64) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "run")
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), childDir+"="+dir)
+	child.Stderr = os.Stderr
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(out); safe < atLeast; {
+		if !lines.Scan() {
+			t.Fatal("the child ended by itself")
+		}
+		if safe, err = strconv.ParseInt(lines.Text(), 10, 64); err != nil {
+			t.Fatal(lines.Text())
+		}
+	}
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	var exit *exec.ExitError
+	if err := child.Wait(); !errors.As(err, &exit) || exit.Exited() {
+		t.Fatalf("the child was not killed: %v", err)
+	}
+	return dir, safe
+}
+
+func checkPlain(t *testing.T, rows []Request, atLeast int64) {
+	t.Helper()
+	if int64(len(rows)) < atLeast {
+		t.Errorf("%d rows, but %d were safe", len(rows), atLeast)
+	}
+	for i := range rows {
+		// DeepEqual first: it is much the faster of the two.
+		if want := plain(i, 20); !reflect.DeepEqual(want, rows[i]) {
+			t.Fatalf("row %d (-want +got):\n%s", i, cmp.Diff(want, rows[i]))
+		}
+	}
+}
+
+func TestKilledRunLosesNoRowThatWasSafe(t *testing.T) {
+	dir, safe := killedRun(t, 4000)
+	before := read(t, dir)
+	checkPlain(t, before, safe)
+	rep, err := Recover(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !rep.Done || rep.Rows == 0 {
+		t.Errorf("report %+v", rep)
+	}
+	after := read(t, dir)
+	checkPlain(t, after, safe)
+	if len(after) != len(before) {
+		t.Errorf("%d rows before recovery, %d after", len(before), len(after))
+	}
+	run, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listed int64
+	for _, f := range run.Manifest.Files {
+		listed += f.Rows
+	}
+	if m := run.Manifest; m.State != Interrupted || listed != int64(len(after)) || m.Outcomes["ok"] != listed || m.Counts != nil {
+		t.Errorf("manifest %+v for %d rows", m, len(after))
+	}
+	if names := listDir(t, dir); strings.Contains(names, walSuffix) || strings.Contains(names, tmpSuffix) {
+		t.Errorf("left behind: %s", names)
+	}
+	if rep, err := Recover(dir); err != nil || rep.Done {
+		t.Errorf("second recovery: %+v, %v", rep, err)
+	}
+}
+
+func TestRecoverStopsAtDamage(t *testing.T) {
+	rows := plainRows(20, 20)
+	cols := columns()
+	var whole memFile
+	w := newWALWriter(cols)
+	if err := errors.Join(w.open(&whole), w.append(rows)); err != nil {
+		t.Fatal(err)
+	}
+	frame := (whole.Len() - len(walHeader(cols))) / len(rows)
+	for _, c := range []struct {
+		name   string
+		damage func([]byte) []byte
+		rows   int
+	}{
+		{"whole", func(b []byte) []byte { return b }, 20},
+		{"cut in a frame", func(b []byte) []byte { return b[:len(b)-3] }, 19},
+		{"cut in a frame's head", func(b []byte) []byte { return append(b, 1, 2, 3) }, 20},
+		{"zeros behind", func(b []byte) []byte { return append(b, make([]byte, 4096)...) }, 20},
+		{"a bit flipped half-way", func(b []byte) []byte {
+			b[len(b)-frame*10] ^= 4
+			return b
+		}, 9},
+		{"cut in the header", func(b []byte) []byte { return b[:5] }, 0},
+		{"empty", func([]byte) []byte { return nil }, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			m := newManifest(Meta{RunID: "run"})
+			b, err := m.encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			wal := c.damage(append([]byte{}, whole.Bytes()...))
+			writeFiles(t, dir, map[string][]byte{ManifestName: b, segmentName(1, walSuffix): wal})
+			rep, err := Recover(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := read(t, dir)
+			// Frames differ a little in length, so half-way is one of two rows.
+			if len(got) != c.rows && !(c.name == "a bit flipped half-way" && len(got) == c.rows+1) {
+				t.Errorf("%d rows, want %d", len(got), c.rows)
+			}
+			if (rep.LostBytes == 0) != (len(wal) == 0 || c.name == "whole" || c.name == "cut in the header") {
+				t.Errorf("%d bytes lost", rep.LostBytes)
+			}
+			run, err := Open(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := run.Manifest.Counters[CounterTorn]; n != rep.LostBytes {
+				t.Errorf("the manifest counts %d lost bytes, the report %d", n, rep.LostBytes)
+			}
+		})
+	}
+}
+
+func writeFiles(t testing.TB, dir string, files map[string][]byte) {
+	t.Helper()
+	for name, b := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestARunningRunIsReadableAndNotRecovered(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	w, err := Create(dir, virtual, SegmentRows(1000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2500 {
+		row := plain(i, 20)
+		w.Write(&row)
+	}
+	for logged := int64(0); logged < 2500; {
+		w.mu.Lock()
+		logged = w.counts.logged
+		w.mu.Unlock()
+	}
+	checkPlain(t, read(t, dir), 2500)
+	if _, err := Recover(dir); err == nil || !strings.Contains(err.Error(), "another process") {
+		t.Errorf("recovery of a live run: %v", err)
+	}
+	if _, err := Create(dir, virtual); err == nil {
+		t.Error("a second writer was let in")
+	}
+	if err := w.Close(Final{State: Interrupted}); err != nil {
+		t.Fatal(err)
+	}
+	checkPlain(t, read(t, dir), 2500)
+}
+
+func FuzzWAL(f *testing.F) {
+	cols := columns()
+	var b memFile
+	w := newWALWriter(cols)
+	if err := errors.Join(w.open(&b), w.append(plainRows(2, 3))); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes())
+	f.Add(b.Bytes()[:len(b.Bytes())-1])
+	f.Add([]byte(walHeader(cols) + "\xff\xff\xff\x03\x00\x00\x00\x00"))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		r, err := newWALReader(strings.NewReader(string(in)), cols)
+		if err != nil {
+			return
+		}
+		var req Request
+		for {
+			err := r.next(&req)
+			if err != nil {
+				if r.good > int64(len(in)) {
+					t.Fatalf("%d good bytes of %d", r.good, len(in))
+				}
+				return
+			}
+		}
+	})
+}
+
+// FuzzWALRow feeds payloads past the checksum.
+func FuzzWALRow(f *testing.F) {
+	cols := columns()
+	w := newWALWriter(cols)
+	row := plain(1, 3)
+	f.Add(w.frame(nil, &row)[walFrameHead:])
+	f.Fuzz(func(t *testing.T, in []byte) {
+		var r Request
+		r.Reset()
+		d := decoder{b: in}
+		for i := range cols {
+			if cols[i].get != nil {
+				cols[i].get(&d, &r)
+			}
+		}
+		if d.bad {
+			return
+		}
+		again := w.frame(nil, &r)
+		var back Request
+		back.Reset()
+		d = decoder{b: again[walFrameHead:]}
+		for i := range cols {
+			if cols[i].get != nil {
+				cols[i].get(&d, &back)
+			}
+		}
+		if diff := cmp.Diff(clone(&r), clone(&back)); diff != "" || d.bad {
+			t.Fatal(diff)
+		}
+	})
+}
