@@ -1,0 +1,133 @@
+package record
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+)
+
+func formatMD(t *testing.T) string {
+	t.Helper()
+	b, err := os.ReadFile("FORMAT.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestFormatListsEveryColumn holds FORMAT.md and the table of columns together,
+// in both directions, with order, type and nullability.
+func TestFormatListsEveryColumn(t *testing.T) {
+	line := regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (string|bool|int32|int64|list of int32) \\| (.*?) \\|")
+	var documented, stored [][3]string
+	for _, m := range line.FindAllStringSubmatch(formatMD(t), -1) {
+		null := "null"
+		if m[3] == "never" {
+			null = "never"
+		}
+		documented = append(documented, [3]string{m[1], m[2], null})
+	}
+	neverThoughOptional := []string{"run_id", "intended"} // by the writer's and the dispatcher's doing
+	for _, c := range columns() {
+		null := "null"
+		if !c.node.Optional() || slices.Contains(neverThoughOptional, c.name) {
+			null = "never"
+		}
+		stored = append(stored, [3]string{c.name, typeName(c), null})
+	}
+	if d := cmp.Diff(stored, documented); d != "" {
+		t.Errorf("columns of the code and of FORMAT.md (-code +document):\n%s", d)
+	}
+}
+
+func typeName(c column) string {
+	if c.list != nil {
+		return "list of int32"
+	}
+	switch c.node.Type().Kind() {
+	case parquet.Boolean:
+		return "bool"
+	case parquet.Int32:
+		return "int32"
+	case parquet.Int64:
+		return "int64"
+	}
+	return "string"
+}
+
+func TestFormatListsWords(t *testing.T) {
+	text := formatMD(t)
+	for _, words := range []string{
+		strings.Join(outcomeNames[:], " "),
+		"warmup measure drain", "inprocess header otlp", "running", string(Complete), string(Interrupted),
+		ManifestName, LatencyName, CounterDropped, CounterLost, CounterClamped, CounterTorn,
+		keySchema, keyRun, keyPlan, keyDefinitions, "ttft tpot itl e2e",
+	} {
+		if !strings.Contains(text, words) {
+			t.Errorf("FORMAT.md does not mention %q", words)
+		}
+	}
+}
+
+// TestSchema builds the schema and checks what a file says about itself.
+func TestSchema(t *testing.T) {
+	dir := write(t, plainRows(600, 3), virtual)
+	f, err := os.Open(dir + "/requests-00001.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := parquet.OpenFile(f, info.Size())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, c := range p.Root().Columns() {
+		names = append(names, c.Name())
+	}
+	var want []string
+	for _, c := range columns() {
+		want = append(want, c.name)
+	}
+	if d := cmp.Diff(want, names); d != "" {
+		t.Error(d)
+	}
+	for key, want := range map[string]string{keySchema: "1", keyRun: "run", keyPlan: "hash", keyDefinitions: definitionsText()} {
+		if got, _ := p.Lookup(key); got != want {
+			t.Errorf("metadata %s = %q, want %q", key, got, want)
+		}
+	}
+	for _, g := range p.Metadata().RowGroups {
+		for _, c := range g.Columns {
+			if c.MetaData.Codec.String() != "ZSTD" {
+				t.Errorf("%v is compressed by %v", c.MetaData.PathInSchema, c.MetaData.Codec)
+			}
+		}
+	}
+}
+
+// TestDefinitionsNameColumns makes sure that each derived column is defined, and
+// that no metric is defined twice.
+func TestDefinitionsNameColumns(t *testing.T) {
+	seen := map[string]bool{}
+	for _, d := range Definitions() {
+		if seen[d.Name] || d.Text == "" || d.Unit == "" {
+			t.Errorf("definition %+v", d)
+		}
+		seen[d.Name] = true
+	}
+	for _, c := range columns() {
+		if c.needs != nil && !seen[c.name] {
+			t.Errorf("column %s has no definition", c.name)
+		}
+	}
+}
