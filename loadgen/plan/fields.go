@@ -78,6 +78,14 @@ func (f Field) Get(p *Plan) string {
 	return fmt.Sprint(v.Interface())
 }
 
+// Replace is Set, but empties a list first.
+func (f Field) Replace(p *Plan, text string) error {
+	if f.List {
+		reflect.ValueOf(p).Elem().Field(f.index).SetZero()
+	}
+	return f.Set(p, text)
+}
+
 // Set parses text into the field of p. For a list it appends.
 func (f Field) Set(p *Plan, text string) error {
 	switch x := reflect.ValueOf(p).Elem().Field(f.index).Addr().Interface().(type) {

@@ -23,7 +23,7 @@ type Plan struct {
 	GPU         string `yaml:"gpu" group:"pool" help:"GPU profile of the engines"`
 	EngineModel string `yaml:"engine-model" group:"pool" help:"model profile of the engines"`
 	Router      string `yaml:"router" group:"pool" help:"rule that picks the replica: round-robin, random, least-outstanding, p2c"`
-	Speed       Speed  `yaml:"speed" group:"pool" help:"loop seconds per wall second; max: virtual time, as fast as the processor allows"`
+	Speed       Speed  `yaml:"speed" group:"speed" help:"loop seconds per wall second; max: virtual time, as fast as the processor allows"`
 
 	EngineMaxNumSeqs          int     `yaml:"engine.max-num-seqs" group:"engine" help:"most sequences in one step"`
 	EngineMaxNumBatchedTokens int     `yaml:"engine.max-num-batched-tokens" group:"engine" help:"token budget of one step"`

@@ -26,10 +26,7 @@ func (r *Rate) UnmarshalText(b []byte) error {
 
 // MarshalYAML is the inverse of UnmarshalText, with plain numbers.
 func (r Rate) MarshalYAML() (any, error) {
-	if r.Inf() {
-		return r.String(), nil
-	}
-	return float64(r), nil
+	return plain(float64(r), r.Inf(), "inf"), nil
 }
 
 // Speed is loop seconds per wall second. Zero is "max": virtual time. Its text
@@ -63,10 +60,19 @@ func (s *Speed) UnmarshalText(b []byte) error {
 
 // MarshalYAML is the inverse of UnmarshalText, with plain numbers.
 func (s Speed) MarshalYAML() (any, error) {
-	if s == 0 {
-		return s.String(), nil
+	return plain(float64(s), s == 0, "max"), nil
+}
+
+// plain is the word if it stands for the value, else the number, without a
+// decimal point where it needs none.
+func plain(v float64, isWord bool, word string) any {
+	if isWord {
+		return word
 	}
-	return float64(s), nil
+	if v == math.Trunc(v) && v < 1<<53 {
+		return int64(v)
+	}
+	return v
 }
 
 func formatNumber(v float64, inf string) string {

@@ -21,6 +21,13 @@ func (p *Plan) Validate() error {
 	return errors.Join(v.errs...)
 }
 
+// ValidatePool checks only what describes the fake engines.
+func (p *Plan) ValidatePool() error {
+	v := &checker{}
+	p.checkPool(v)
+	return errors.Join(v.errs...)
+}
+
 type checker struct{ errs []error }
 
 func (v *checker) ok(good bool, flag, format string, args ...any) {
