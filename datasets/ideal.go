@@ -26,41 +26,62 @@ func (h IdealHit) Rate() (rate float64, ok bool) {
 // prompts begin alike. Its prompts share nothing, but that is no finding.
 type anonymous interface{ PrefixesUnknown() bool }
 
-// Ideal sends the first n items (at most all) one after the other to one prefix
-// cache that never evicts, and counts the prompt tokens that need not be computed
-// again. It is an upper bound for any router and pool that serve them.
+// IdealCache is one prefix cache that never evicts: an upper bound for any router
+// and pool that serve the items given to it, in their order.
 //
-// Credit is what vLLM gives: only full blocks of block tokens count, and at least
-// one token of each prompt is computed, so that a match of m tokens of a prompt of
-// p saves min(m, p-1) rounded down to blocks. Answers are not cached.
+// Credit is what vLLM gives: only full blocks count, and at least one token of
+// each prompt is computed, so that a match of m tokens of a prompt of p saves
+// min(m, p-1) rounded down to blocks. Answers are not cached.
 //
 // Memory grows with the number of distinct blocks in content that is not private.
-// It panics unless block is positive.
-func Ideal(set Set, n, block int) IdealHit {
+type IdealCache struct {
+	block int
+	held  map[uint64]struct{}
+	chain []uint64
+}
+
+// NewIdealCache returns an empty cache with blocks of block tokens for items of
+// the set; ok is false if the set does not say which prompts begin alike. It
+// panics unless block is positive.
+func NewIdealCache(set Set, block int) (c *IdealCache, ok bool) {
 	if block < 1 {
-		panic("datasets: Ideal needs a positive block")
+		panic("datasets: an ideal cache needs a positive block")
 	}
-	if a, ok := set.(anonymous); ok && a.PrefixesUnknown() {
+	if a, is := set.(anonymous); is && a.PrefixesUnknown() {
+		return nil, false
+	}
+	return &IdealCache{block: block, held: map[uint64]struct{}{}}, true
+}
+
+// Take sends an item to the cache and returns how many of its prompt tokens need
+// not be computed again.
+func (c *IdealCache) Take(it *Item) int {
+	c.chain = Chain(c.chain[:0], shareable(it.Prompt), c.block)
+	// Whatever leads to a cached block is cached too, so the hits are a leading
+	// run.
+	hits := sort.Search(len(c.chain), func(j int) bool {
+		_, ok := c.held[c.chain[j]]
+		return !ok
+	})
+	for _, h := range c.chain[hits:] {
+		c.held[h] = struct{}{}
+	}
+	return min(hits*c.block, it.In-1) / c.block * c.block
+}
+
+// Ideal sends the first n items (at most all) one after the other to an
+// IdealCache with blocks of block tokens.
+func Ideal(set Set, n, block int) IdealHit {
+	cache, ok := NewIdealCache(set, block)
+	if !ok {
 		return IdealHit{}
 	}
 	h := IdealHit{Known: true}
-	cache := map[uint64]struct{}{}
 	var it Item
-	var chain []uint64
 	for i := range min(n, set.Len()) {
 		set.Item(i, &it)
-		chain = Chain(chain[:0], shareable(it.Prompt), block)
-		// Whatever leads to a cached block is cached too, so the hits are a
-		// leading run.
-		hits := sort.Search(len(chain), func(j int) bool {
-			_, ok := cache[chain[j]]
-			return !ok
-		})
-		for _, c := range chain[hits:] {
-			cache[c] = struct{}{}
-		}
 		h.Tokens += int64(it.In)
-		h.Hit += int64(min(hits*block, it.In-1) / block * block)
+		h.Hit += int64(cache.Take(&it))
 	}
 	return h
 }
