@@ -1,0 +1,9 @@
+// Package report is what happens after (and beside) a run. Start here:
+//
+//   - stats: quantiles and when they may be printed
+//   - query: reads a run directory, and the figures of one run
+//   - health: was the generator itself well enough for the figures to count?
+//   - render: the figures as text and JSON
+//
+// Nothing below this folder touches the wire or offers load.
+package report

@@ -1,0 +1,90 @@
+package health
+
+import (
+	"fmt"
+	"time"
+
+	"goodput/loadgen/record"
+	"goodput/report/query"
+)
+
+// Verdict is the state of the generator during a run.
+type Verdict string
+
+// The verdicts. Only OK makes a run valid.
+const (
+	OK            Verdict = "ok"
+	Late          Verdict = "late"            // requests left later than scheduled
+	ClientLimited Verdict = "client-limited"  // the generator lost records or could not keep up
+	TooFewSamples Verdict = "too-few-samples" // nothing completed, so there is nothing to judge
+)
+
+// Health is a verdict with its evidence.
+type Health struct {
+	Verdict Verdict
+	// Why lists the evidence, each with what to change; empty for OK.
+	Why []string
+}
+
+// Valid reports whether the run's figures count.
+func (h Health) Valid() bool { return h.Verdict == OK }
+
+// The bounds: P99 of lag above 5 ms, or above 5 % of the tightest time-to-first-
+// token SLO if that is more; and less than 99 % of the offered rate.
+const (
+	maxLag      = 5 * time.Millisecond
+	lagShare    = 0.05
+	minAchieved = 0.99
+)
+
+// Judge looks at the figures. ttftSLO is the tightest limit on the time to the
+// first token that was asked for; 0 is none.
+func Judge(f *query.Figures, ttftSLO time.Duration) Health {
+	h := Health{Verdict: OK}
+	add := func(v Verdict, format string, args ...any) {
+		if h.Verdict == OK {
+			h.Verdict = v
+		}
+		h.Why = append(h.Why, fmt.Sprintf(format, args...))
+	}
+	if n := f.Manifest.Counters["record_rows_dropped"]; n > 0 || f.Manifest.Problem != "" {
+		add(ClientLimited, "%d records were lost (%s): the figures leave them out; write to a faster or emptier disk", n, problem(f.Manifest.Problem))
+	}
+	limit := max(maxLag, time.Duration(lagShare*float64(ttftSLO)))
+	if lag, ok := f.Metric("lag"); ok && lag.N > 0 && lag.P99 > float64(limit) {
+		add(Late, "lag P99 is %s, above %s: requests left late; lower the rate or give the generator more processor",
+			short(lag.P99), short(float64(limit)))
+	}
+	offered, ok1 := f.Offered()
+	achieved, ok2 := f.Achieved()
+	if ok1 && ok2 && achieved < minAchieved*offered {
+		add(Late, "achieved %.4g of %.4g requests/s offered: the schedule slipped; lower the rate or give the generator more processor",
+			achieved, offered)
+	}
+	if f.Outcomes[record.OK] == 0 && f.Scheduled > 0 {
+		add(TooFewSamples, "no request completed: there is no latency to report")
+	}
+	if f.Scheduled == 0 {
+		add(TooFewSamples, "no request was scheduled")
+	}
+	return h
+}
+
+func problem(p string) string {
+	if p == "" {
+		return "the queue to the disk was full"
+	}
+	return p
+}
+
+// short prints nanoseconds with three digits.
+func short(ns float64) string {
+	d := time.Duration(ns)
+	unit := time.Microsecond
+	for _, u := range []time.Duration{time.Millisecond, time.Second} {
+		if d >= 100*u {
+			unit = u
+		}
+	}
+	return d.Round(unit).String()
+}

@@ -1,0 +1,148 @@
+package query
+
+import (
+	"time"
+
+	"goodput/loadgen/clock"
+	"goodput/loadgen/record"
+	"goodput/report/stats"
+)
+
+// perRequest are the metrics with one value per request, in the order in which
+// they are printed.
+var perRequest = []struct {
+	name string
+	of   func(*record.Request) int64
+}{
+	{"ttft", (*record.Request).TTFT},
+	{"ttft_send", (*record.Request).TTFTSend},
+	{"tpot", (*record.Request).TPOT},
+	{"e2e", (*record.Request).E2E},
+	{"normalized", (*record.Request).Normalized},
+	{"lag", (*record.Request).Lag},
+	{"client_queue", (*record.Request).ClientQueue},
+	{"d_ttft", func(r *record.Request) int64 { return r.DTTFT }},
+}
+
+// itlAfter is the metric that itl is printed behind.
+const itlAfter = "tpot"
+
+// collector accumulates the figures of one run.
+type collector struct {
+	f       Figures
+	samples []stats.Sample
+	itl     *stats.Hist
+	last    clock.Time // last scheduled arrival
+	end     clock.Time // last token of a success
+}
+
+func newCollector(dir string, m record.Manifest) *collector {
+	return &collector{
+		f:       Figures{Dir: dir, Manifest: m, LastSent: clock.Never},
+		samples: make([]stats.Sample, len(perRequest)),
+		itl:     stats.NewHist(),
+		last:    clock.Never, end: clock.Never,
+	}
+}
+
+// add takes one row. Only the attempt that decides a request counts, and only
+// requests that were scheduled in the window.
+func (c *collector) add(r *record.Request) error {
+	if !r.Final || r.Phase != record.Measure {
+		return nil
+	}
+	f := &c.f
+	f.Scheduled++
+	f.Outcomes[r.Outcome]++
+	c.last = max(c.last, r.Intended)
+	if r.Dispatched.Known() {
+		f.Sent++
+		f.LastSent = max(f.LastSent, r.Dispatched)
+	}
+	if r.SLOMet != record.Unknown {
+		f.SLO = true
+		f.Judged++
+		if r.SLOMet == record.Yes {
+			f.Met++
+		}
+	}
+	// Latencies of failed requests are of another population: they count as
+	// misses and in the outcomes, not in the quantiles. Lag is the generator's own
+	// and counts for all.
+	for i, m := range perRequest {
+		if v := m.of(r); v != record.Null && (r.Outcome == record.OK || m.name == "lag" || m.name == "client_queue") {
+			c.samples[i].Add(v)
+		}
+	}
+	if r.Outcome != record.OK {
+		return nil
+	}
+	return c.success(r)
+}
+
+// success takes what only a success can tell.
+func (c *collector) success(r *record.Request) error {
+	f := &c.f
+	c.end = max(c.end, r.LastToken)
+	f.OutputTokens += known(r.OutputTokens)
+	f.PromptTokens += known(r.PromptTokens)
+	if r.PromptTokens != record.Null32 {
+		f.PromptMismatch.Whole++
+		if r.PlannedPromptTokens != record.Null32 && r.PlannedPromptTokens != r.PromptTokens {
+			f.PromptMismatch.Part++
+		}
+	}
+	if r.CachedTokens != record.Null32 && r.PromptTokens != record.Null32 {
+		f.MeasuredHit.Part += int64(r.CachedTokens)
+		f.MeasuredHit.Whole += int64(r.PromptTokens)
+	}
+	if r.PlannedCachedTokens != record.Null32 && r.PlannedPromptTokens != record.Null32 {
+		f.PlannedHit.Part += int64(r.PlannedCachedTokens)
+		f.PlannedHit.Whole += int64(r.PlannedPromptTokens)
+	}
+	if r.ServerSource != "" {
+		f.Accounts++
+		f.Preemptions += known(r.ServerPreemptions)
+		f.Recomputed += known(r.ServerRecomputed)
+	}
+	f.Coalesced.Part += known(r.CoalescedTokens)
+	f.Coalesced.Whole += known(r.Chunks)
+	for _, g := range r.TokenGapsUS {
+		if err := c.itl.Add(int64(g), 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func known(v int32) int64 {
+	if v == record.Null32 {
+		return 0
+	}
+	return int64(v)
+}
+
+func (c *collector) finish() *Figures {
+	f := &c.f
+	if c.last.Known() {
+		f.Window = time.Duration(c.last)
+	}
+	if c.end.Known() {
+		f.Span = time.Duration(c.end)
+	}
+	for i, m := range perRequest {
+		f.Metrics = append(f.Metrics, Metric{m.name, c.samples[i].Summary()})
+		if m.name == itlAfter {
+			f.Metrics = append(f.Metrics, Metric{"itl", scale(c.itl.Summary(), 1000)})
+		}
+	}
+	return f
+}
+
+// scale multiplies all values of a summary: gaps are kept in microseconds.
+func scale(s stats.Summary, by float64) stats.Summary {
+	return stats.Summary{
+		N: s.N, Mean: s.Mean * by, P50: s.P50 * by, P90: s.P90 * by, P95: s.P95 * by,
+		P99: s.P99 * by, P99_9: s.P99_9 * by, Max: s.Max * by,
+	}
+}

@@ -1,0 +1,108 @@
+package query
+
+import (
+	"fmt"
+	"time"
+
+	"goodput/loadgen/clock"
+	"goodput/loadgen/record"
+	"goodput/report/stats"
+)
+
+// Metric is one latency metric of a run. Its values are in nanoseconds.
+type Metric struct {
+	Name string
+	stats.Summary
+}
+
+// Ratio is a part of a whole; without a whole there is no ratio.
+type Ratio struct{ Part, Whole int64 }
+
+// Known reports whether the ratio exists.
+func (r Ratio) Known() bool { return r.Whole > 0 }
+
+// Value is Part/Whole, between 0 and 1.
+func (r Ratio) Value() float64 { return float64(r.Part) / float64(r.Whole) }
+
+// Figures are the figures of one run: of the requests that were scheduled in
+// its window, wherever they ended. Counts are of requests (final attempts).
+type Figures struct {
+	Dir      string
+	Manifest record.Manifest
+	// Window runs from instant 0 to the last scheduled arrival.
+	Window time.Duration
+	// Scheduled requests, and how they ended.
+	Scheduled int64
+	Outcomes  [record.NumOutcomes]int64
+	// Sent requests left the generator, the last of them at LastSent.
+	Sent     int64
+	LastSent clock.Time
+	// Met counts requests that met the SLO; Judged those that were judged, which
+	// are all but the censored ones. SLO is false when no SLO was given.
+	SLO         bool
+	Met, Judged int64
+	// Span is the time from the first arrival to the last token; PromptTokens and
+	// OutputTokens are those of successes.
+	Span                       time.Duration
+	PromptTokens, OutputTokens int64
+	// PlannedHit is the share of prompt tokens that an infinite cache would have
+	// held, MeasuredHit the share that the server said it took from its cache, both
+	// over the requests that reported it.
+	PlannedHit, MeasuredHit Ratio
+	// Preemptions and Recomputed tokens by the server's own account; Accounts is
+	// the number of requests that have one.
+	Preemptions, Recomputed, Accounts int64
+	// PromptMismatch is the share of successes whose prompt had another length at
+	// the server than planned.
+	PromptMismatch Ratio
+	// Coalesced counts chunks that shared a read with the one before, of all.
+	Coalesced Ratio
+	// Metrics in the order of the definitions.
+	Metrics []Metric
+}
+
+// Metric returns the named metric; ok is false if there is none.
+func (f *Figures) Metric(name string) (m Metric, ok bool) {
+	for _, m := range f.Metrics {
+		if m.Name == name {
+			return m, true
+		}
+	}
+	return Metric{}, false
+}
+
+// Failed is the number of requests that neither succeeded nor are censored.
+func (f *Figures) Failed() int64 {
+	return f.Scheduled - f.Outcomes[record.OK] - f.Outcomes[record.Censored]
+}
+
+// Offered is the mean rate of the schedule in requests per second; ok is false
+// when the window has no length.
+func (f *Figures) Offered() (rate float64, ok bool) {
+	if f.Window <= 0 {
+		return 0, false
+	}
+	return float64(f.Scheduled) / f.Window.Seconds(), true
+}
+
+// Achieved is the mean rate at which requests really left: over the window, or
+// until the last one left if that was later.
+func (f *Figures) Achieved() (rate float64, ok bool) {
+	if f.Window <= 0 || f.Sent == 0 {
+		return 0, false
+	}
+	return float64(f.Sent) / max(f.Window, time.Duration(f.LastSent)).Seconds(), true
+}
+
+// Load reads the run in dir and computes its figures.
+func Load(dir string) (*Figures, error) {
+	run, err := record.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	c := newCollector(dir, run.Manifest)
+	if err := run.Requests(c.add); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", dir, err)
+	}
+	return c.finish(), nil
+}

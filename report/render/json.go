@@ -1,0 +1,126 @@
+package render
+
+import (
+	"encoding/json"
+	"io"
+	"math"
+
+	"goodput/loadgen/record"
+	"goodput/report/stats"
+)
+
+// schema is the version of the JSON. Keys are only ever added.
+const schema = 1
+
+type jsonReport struct {
+	Schema      int                   `json:"schema"`
+	Run         string                `json:"run"`
+	PlanHash    string                `json:"plan_hash"`
+	Seed        uint64                `json:"seed"`
+	Virtual     bool                  `json:"virtual"`
+	State       string                `json:"state"`
+	WindowS     float64               `json:"window_s"`
+	Requests    int64                 `json:"requests"`
+	OfferedRPS  *float64              `json:"offered_rps"`
+	AchievedRPS *float64              `json:"achieved_rps"`
+	OutputTokS  *float64              `json:"output_tok_s"`
+	Outcomes    map[string]int64      `json:"outcomes"`
+	SLO         *string               `json:"slo"`
+	Attainment  *float64              `json:"attainment"`
+	GoodputRPS  *float64              `json:"goodput_rps"`
+	Metrics     map[string]jsonMetric `json:"metrics"`
+	Cache       jsonCache             `json:"cache"`
+	Engine      jsonEngine            `json:"engine"`
+	Health      jsonHealth            `json:"health"`
+	Warnings    []string              `json:"warnings"`
+}
+
+type jsonMetric struct {
+	Unit       string   `json:"unit"`
+	N          int64    `json:"n"`
+	Mean       *float64 `json:"mean"`
+	P50        *float64 `json:"p50"`
+	P90        *float64 `json:"p90"`
+	P95        *float64 `json:"p95"`
+	P99        *float64 `json:"p99"`
+	P999       *float64 `json:"p99.9"`
+	Max        *float64 `json:"max"`
+	Unreliable []string `json:"unreliable"`
+}
+
+type jsonCache struct {
+	PlannedHit  *float64 `json:"planned_hit"`
+	MeasuredHit *float64 `json:"measured_hit"`
+}
+
+type jsonEngine struct {
+	Preemptions      *int64 `json:"preemptions"`
+	RecomputedTokens *int64 `json:"recomputed_tokens"`
+}
+
+type jsonHealth struct {
+	Verdict string   `json:"verdict"`
+	Why     []string `json:"why"`
+}
+
+// JSON writes the report as one indented object. Figures that do not exist are
+// null; quantiles over too few values are there, and named under "unreliable".
+func JSON(w io.Writer, r *Report) error {
+	out := jsonReport{
+		Schema: schema, Run: r.Dir, PlanHash: r.Manifest.PlanHash, Seed: r.Manifest.Seed,
+		Virtual: r.Manifest.Virtual, State: string(r.Manifest.State),
+		WindowS: r.Window.Seconds(), Requests: r.Scheduled,
+		OfferedRPS: maybe(r.Offered()), AchievedRPS: maybe(r.Achieved()), OutputTokS: maybe(r.throughput()),
+		Outcomes: map[string]int64{}, GoodputRPS: maybe(r.goodput()),
+		Metrics:  map[string]jsonMetric{},
+		Health:   jsonHealth{string(r.Health.Verdict), some(r.Health.Why)},
+		Warnings: some(r.Warnings()),
+	}
+	if all, _, ok := r.attainment(); ok {
+		out.Attainment = &all
+	}
+	if r.SLO != "" {
+		out.SLO = &r.SLO
+	}
+	for o, n := range r.Outcomes {
+		if n > 0 {
+			out.Outcomes[record.Outcome(o).String()] = n
+		}
+	}
+	for _, m := range r.Metrics {
+		out.Metrics[m.Name] = metricJSON(inUnit(m))
+	}
+	out.Cache.PlannedHit = maybe(r.PlannedHit.Value(), r.PlannedHit.Known())
+	out.Cache.MeasuredHit = maybe(r.MeasuredHit.Value(), r.MeasuredHit.Known())
+	if r.Accounts > 0 {
+		out.Engine = jsonEngine{&r.Preemptions, &r.Recomputed}
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(out)
+}
+
+func metricJSON(s stats.Summary) jsonMetric {
+	out := jsonMetric{Unit: unitName, N: s.N, Unreliable: some(stats.Unreliable(s.N))}
+	if s.N == 0 {
+		return out
+	}
+	out.Mean, out.P50, out.P90, out.P95, out.P99, out.P999, out.Max = &s.Mean, &s.P50, &s.P90, &s.P95, &s.P99, &s.P99_9, &s.Max
+	return out
+}
+
+// maybe is nil for a figure that does not exist.
+func maybe(v float64, ok bool) *float64 {
+	if !ok || math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+// some makes an empty list of a nil one, so that readers can iterate.
+func some(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}

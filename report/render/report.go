@@ -1,0 +1,93 @@
+package render
+
+import (
+	"fmt"
+	"time"
+
+	"goodput/loadgen/record"
+	"goodput/report/health"
+	"goodput/report/query"
+	"goodput/report/stats"
+)
+
+// Report is what is printed of one run.
+type Report struct {
+	*query.Figures
+	Health health.Health
+	// SLO is the per-request objective as people wrote it; "" is none.
+	SLO string
+}
+
+// Metrics are printed in milliseconds, the unit of the field's other tools.
+const (
+	unitName = "ms"
+	unitNS   = 1e6
+)
+
+// goodput is met requests per second of the window.
+func (r *Report) goodput() (float64, bool) {
+	if !r.Figures.SLO || r.Window <= 0 {
+		return 0, false
+	}
+	return float64(r.Met) / r.Window.Seconds(), true
+}
+
+// attainment counts a request that was cut off as a miss; without is the share
+// among those that were judged.
+func (r *Report) attainment() (all, without float64, ok bool) {
+	if !r.Figures.SLO || r.Scheduled == 0 || r.Judged == 0 {
+		return 0, 0, false
+	}
+	return float64(r.Met) / float64(r.Scheduled), float64(r.Met) / float64(r.Judged), true
+}
+
+// throughput is output tokens of successes per second, from the start of the
+// run to the last token.
+func (r *Report) throughput() (float64, bool) {
+	if r.Span <= 0 {
+		return 0, false
+	}
+	return float64(r.OutputTokens) / r.Span.Seconds(), true
+}
+
+// Warnings are things that a reader must know before believing the figures and
+// that do not make them invalid.
+func (r *Report) Warnings() []string {
+	var out []string
+	warn := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	if r.Manifest.State != record.Complete {
+		warn("the run is %s: the figures are of what was recorded until then", stateText(r.Manifest.State))
+	}
+	if n := r.Failed(); n > 0 {
+		warn("%d requests failed: latencies are those of the %d successes, attainment counts all", n, r.Outcomes[record.OK])
+	}
+	if n := r.Outcomes[record.Censored]; n > 0 {
+		warn("%d requests were unfinished when the drain ended: their latencies are missing from the tail; use a longer --drain or a lower rate", n)
+	}
+	if m := r.PromptMismatch; m.Part > 0 {
+		warn("%.1f %% of prompts had another length at the server than planned: its tokenizer or chat template differs", 100*m.Value())
+	}
+	if c := r.Coalesced; c.Known() && c.Value() > 0.1 {
+		warn("%.0f %% of chunks came in one read with the chunk before: itl and tpot are smoothed by buffering on the way or by a busy client", 100*c.Value())
+	}
+	return out
+}
+
+func stateText(s record.State) string {
+	if s == record.Running {
+		return "not finished (or was cut off)"
+	}
+	return string(s)
+}
+
+// seconds prints a duration with three decimals at most.
+func seconds(d time.Duration) string { return fmt.Sprintf("%.4g s", d.Seconds()) }
+
+// inUnit converts a summary from nanoseconds.
+func inUnit(m query.Metric) (s stats.Summary) {
+	s = m.Summary
+	for _, v := range []*float64{&s.Mean, &s.P50, &s.P90, &s.P95, &s.P99, &s.P99_9, &s.Max} {
+		*v /= unitNS
+	}
+	return s
+}

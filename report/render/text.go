@@ -1,0 +1,148 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"goodput/loadgen/record"
+	"goodput/report/stats"
+)
+
+// Text writes the report for people. A quantile over fewer values than it needs
+// (stats.MinN) is left blank.
+func Text(w io.Writer, r *Report) error {
+	var b strings.Builder
+	r.head(&b)
+	r.table(&b)
+	r.tail(&b)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (r *Report) head(b *strings.Builder) {
+	if !r.Health.Valid() {
+		fmt.Fprintf(b, "INVALID (%s): do not use these figures\n", r.Health.Verdict)
+		for _, why := range r.Health.Why {
+			fmt.Fprintf(b, "  %s\n", why)
+		}
+	}
+	clock := "real time"
+	if r.Manifest.Virtual {
+		clock = "virtual time"
+	}
+	fmt.Fprintf(b, "run        %s (%s, seed %d, plan %s)\n", r.Dir, clock, r.Manifest.Seed, r.Manifest.PlanHash)
+	for _, k := range []string{"target", "dataset"} {
+		if text := describe(r.Manifest.Target, r.Manifest.Dataset, k); text != "" {
+			fmt.Fprintf(b, "%-10s %s\n", k, text)
+		}
+	}
+	fmt.Fprintf(b, "load       %d requests in %s", r.Scheduled, seconds(r.Window))
+	if v, ok := r.Offered(); ok {
+		fmt.Fprintf(b, ", offered %.4g/s", v)
+	}
+	if v, ok := r.Achieved(); ok {
+		fmt.Fprintf(b, ", achieved %.4g/s", v)
+	}
+	b.WriteString("\noutcomes  ")
+	for o, n := range r.Outcomes {
+		if n > 0 {
+			fmt.Fprintf(b, " %s %d", record.Outcome(o), n)
+		}
+	}
+	b.WriteByte('\n')
+	if all, without, ok := r.attainment(); ok {
+		fmt.Fprintf(b, "SLO        %s: attainment %.2f %%", r.SLO, 100*all)
+		if r.Judged < r.Scheduled {
+			fmt.Fprintf(b, " (%.2f %% without the unfinished)", 100*without)
+		}
+		if g, ok := r.goodput(); ok {
+			fmt.Fprintf(b, ", goodput %.4g requests/s", g)
+		}
+		b.WriteByte('\n')
+	}
+}
+
+func describe(target, dataset map[string]string, which string) string {
+	if which == "target" {
+		return target["text"]
+	}
+	return dataset["text"]
+}
+
+func (r *Report) table(b *strings.Builder) {
+	fmt.Fprintf(b, "\n%-16s %8s %10s %10s %10s %10s %10s %10s %10s\n",
+		"", "n", "mean", "p50", "p90", "p95", "p99", "p99.9", "max")
+	blank := false
+	for _, m := range r.Metrics {
+		if m.N == 0 {
+			continue
+		}
+		s := inUnit(m)
+		row := []any{m.Name + " " + unitName, m.N, cell(s.Mean)}
+		for i, v := range []float64{s.P50, s.P90, s.P95, s.P99, s.P99_9} {
+			if m.N < stats.MinN(fractions[i]) {
+				row = append(row, "-")
+				blank = true
+				continue
+			}
+			row = append(row, cell(v))
+		}
+		fmt.Fprintf(b, "%-16s %8d %10s %10s %10s %10s %10s %10s %10s\n", append(row, cell(s.Max))...)
+	}
+	if blank {
+		fmt.Fprintf(b, "  -: too few values for a 95 %% interval (P95 needs %d independent ones, P99 %d, P99.9 %d)\n",
+			stats.MinN(.95), stats.MinN(.99), stats.MinN(.999))
+	}
+	b.WriteByte('\n')
+}
+
+var fractions = [...]float64{.5, .9, .95, .99, .999}
+
+// cell prints four significant digits without an exponent.
+func cell(v float64) string {
+	digits := 3
+	for x := v; x >= 10 && digits > 0; x /= 10 {
+		digits--
+	}
+	return fmt.Sprintf("%.*f", digits, v)
+}
+
+func (r *Report) tail(b *strings.Builder) {
+	if v, ok := r.throughput(); ok {
+		fmt.Fprintf(b, "tokens     %d in, %d out, %.4g output tokens/s\n", r.PromptTokens, r.OutputTokens, v)
+	}
+	if r.MeasuredHit.Known() || r.PlannedHit.Known() {
+		fmt.Fprintf(b, "cache hit  measured %s, ideal (one infinite cache) %s\n", percent(r.MeasuredHit.Known(), r.MeasuredHit.Value), percent(r.PlannedHit.Known(), r.PlannedHit.Value))
+	}
+	if r.Accounts > 0 {
+		fmt.Fprintf(b, "engine     %d preemptions, %d tokens recomputed\n", r.Preemptions, r.Recomputed)
+	}
+	if r.Health.Valid() {
+		b.WriteString("generator  ok\n")
+	}
+	for _, w := range r.Warnings() {
+		fmt.Fprintf(b, "warning    %s\n", w)
+	}
+}
+
+func percent(known bool, v func() float64) string {
+	if !known {
+		return "unknown"
+	}
+	return fmt.Sprintf("%.1f %%", 100*v())
+}
+
+// Definitions writes what each metric means.
+func Definitions(w io.Writer) error {
+	var b strings.Builder
+	for _, d := range record.Definitions() {
+		fmt.Fprintf(&b, "%-12s %s", d.Name, d.Text)
+		if d.NullWhen != "" {
+			fmt.Fprintf(&b, " (none when %s)", d.NullWhen)
+		}
+		b.WriteByte('\n')
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
