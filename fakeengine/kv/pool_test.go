@@ -323,6 +323,26 @@ func TestResumeFindsOwnBlocks(t *testing.T) {
 	check(t, p, a, b)
 }
 
+func TestResumeFindsOwnCopyOfALostName(t *testing.T) {
+	p := newPool(t, 8)
+	a := open(t, p, []uint64{1}, 2*size)
+	b := openEmpty(p, []uint64{1})
+	if !p.Admit(b, Admission{Tokens: size}) {
+		t.Fatal("no room")
+	}
+	p.Fill(b, size) // takes the name over
+	p.Close(b)
+	c := open(t, p, nil, 5*size) // evicts b's copy, and the name with it
+	p.Release(a)
+	if hit := p.Match(openEmpty(p, []uint64{1}), 2*size); hit != 0 {
+		t.Errorf("another sequence hit %d blocks of a name that is lost, want 0", hit)
+	}
+	if hit := p.Match(a, 3*size); hit != 2 {
+		t.Errorf("the sequence hit %d of its own two blocks", hit)
+	}
+	check(t, p, a, c)
+}
+
 func TestCachingOffFindsNothing(t *testing.T) {
 	p, err := New(8, size, false)
 	if err != nil {

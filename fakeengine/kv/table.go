@@ -57,7 +57,7 @@ func (p *Pool) Match(t *Table, tokens int) int {
 		}
 		n++
 	}
-	for n < limit && n < len(t.ids) && n >= len(t.hashes) && p.named(t.ids[n], private, t.name(n)) {
+	for n < limit && n < len(t.ids) && p.named(t.ids[n], private, t.name(n)) {
 		n++
 	}
 	return n
