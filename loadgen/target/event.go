@@ -89,7 +89,7 @@ type Result struct {
 	Err string
 	// RetryAfter is the server's wish in nanoseconds; 0 is none given.
 	RetryAfter int64
-	// BytesIn and BytesOut count the bodies, in bytes.
+	// BytesIn and BytesOut count the bodies, in bytes; a negative one is unknown.
 	BytesIn, BytesOut int64
 	// Replica is the replica that answered, if it said so; "" is unknown.
 	Replica string
