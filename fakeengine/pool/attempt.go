@@ -1,0 +1,191 @@
+package pool
+
+import (
+	"goodput/fakeengine/engine"
+	"goodput/fakeengine/router"
+	"goodput/loadgen/clock"
+	"goodput/loadgen/target"
+)
+
+// The statuses that a server would give: accepted, and not servable as asked.
+const (
+	statusOK         = 200
+	statusBadRequest = 400
+)
+
+// attempt is one request in the pool. It hears of the engine's progress and
+// tells the sender. It is used again and again, with all that it points to.
+type attempt struct {
+	pool *Pool
+	req  *target.Request
+	sink target.Sink
+
+	route    router.Request
+	replica  int
+	seq      engine.Seq
+	hashes   []uint64
+	answered bool // the header is out
+
+	usage  target.Usage
+	server target.Server
+	result target.Result
+	next   *attempt // in the pool's free list
+}
+
+var (
+	_ engine.Sink = (*attempt)(nil)
+	_ clock.Event = (*attempt)(nil)
+)
+
+// begin fills in what the router and the engine may know of r.
+func (a *attempt) begin(r *target.Request, s target.Sink) {
+	p := a.pool
+	a.req, a.sink, a.answered = r, s, false
+	shared := sharedTokens(r.Prompt)
+	a.hashes = a.hashes[:0]
+	a.route = router.Request{Session: r.Session, InTokens: r.In, MaxOut: r.Out, Class: r.Class}
+	useful := p.cached && shared >= p.block
+	if useful || p.routed {
+		a.hashes = r.PrefixHashes(a.hashes, p.block)
+	}
+	if p.routed {
+		a.route.Prefix = a.hashes
+	}
+	a.seq.Reset()
+	// Numbers in order of starting: the senders' own may repeat, because of
+	// retries.
+	a.seq.ID = p.n.started
+	a.seq.Prompt, a.seq.MaxTokens = r.In, r.Out
+	if useful {
+		a.seq.Hashes, a.seq.Shared = a.hashes, shared
+	}
+	a.seq.Sink = a
+}
+
+// sharedTokens is the number of leading tokens that another request could have
+// in common: those before the first private span.
+func sharedTokens(prompt []target.Span) int {
+	n := 0
+	for _, s := range prompt {
+		if s.Private {
+			break
+		}
+		n += s.Tokens
+	}
+	return n
+}
+
+// Tokens implements engine.Sink.
+func (a *attempt) Tokens(s *engine.Seq, now clock.Time, n int) {
+	if !a.answered {
+		a.answered = true
+		a.sink.Event(target.Event{At: now, Kind: target.Header, Status: statusOK})
+		a.sink.Event(target.Event{At: now, Kind: target.FirstByte})
+	}
+	a.sink.Event(target.Event{At: now, Kind: target.Token, Content: target.Text, N: n})
+}
+
+// Finished implements engine.Sink.
+func (a *attempt) Finished(s *engine.Seq, now clock.Time, why engine.Finish) {
+	a.leave()
+	if why == engine.Aborted {
+		a.pool.n.canceled++
+		a.account(clock.Never)
+		a.result.Cause = target.CauseCanceled
+		if a.answered {
+			a.result.Status = statusOK
+		}
+		a.later()
+		return
+	}
+	a.pool.n.completed++
+	reason := "length"
+	if why == engine.Stop {
+		reason = "stop"
+	}
+	a.usage = target.Usage{Prompt: s.Prompt, Completion: s.Output, Cached: s.Cached, Reasoning: target.Unknown}
+	a.account(now)
+	a.result.Cause, a.result.Status = target.CauseEOF, statusOK
+	a.sink.Event(target.Event{At: now, Kind: target.Finished, Reason: reason})
+	a.sink.Event(target.Event{At: now, Kind: target.UsageSeen, Usage: &a.usage})
+	a.sink.Event(target.Event{At: now, Kind: target.Done})
+	a.end(now)
+}
+
+// refuse ends an attempt that the engine did not take.
+func (a *attempt) refuse(err error) {
+	a.leave()
+	a.result = target.Result{
+		Cause: target.CauseEOF, Status: statusBadRequest, Err: err.Error(),
+		BytesIn: target.Unknown, BytesOut: target.Unknown, Replica: a.pool.names[a.replica],
+	}
+	a.later()
+}
+
+// leave takes the attempt off the books of the pool and the router.
+func (a *attempt) leave() {
+	delete(a.pool.live, a.req)
+	a.pool.fleet.Done(&a.route, a.replica)
+}
+
+// account fills in the result with what the engine measured; ended is Never if
+// the answer was not completed. The definitions are those of vLLM's v1 metrics:
+// TTFT and E2E count from the arrival at the front end, the others between the
+// engine core's own events.
+func (a *attempt) account(ended clock.Time) {
+	s := &a.seq
+	a.server = target.Server{
+		Source:         target.SourceInProcess,
+		Queue:          between(s.Queued, s.Scheduled),
+		Prefill:        between(s.Scheduled, s.FirstToken),
+		Decode:         -1,
+		TTFT:           between(s.Arrival, s.FirstToken),
+		E2E:            between(s.Arrival, ended),
+		Preempted:      s.PreemptedNS,
+		CachedTokens:   s.Cached,
+		Preemptions:    s.Preemptions,
+		RecomputedToks: s.Recomputed,
+	}
+	if ended.Known() {
+		a.server.Decode = between(s.FirstToken, s.LastToken)
+	}
+	if !s.Scheduled.Known() {
+		a.server.CachedTokens = target.Unknown
+	}
+	a.result = target.Result{
+		BytesIn: target.Unknown, BytesOut: target.Unknown,
+		Replica: a.pool.names[a.replica], Server: &a.server,
+	}
+}
+
+// between is the time from one instant to another in nanoseconds, -1 if either
+// is unknown.
+func between(from, to clock.Time) int64 {
+	if !from.Known() || !to.Known() {
+		return -1
+	}
+	return int64(to - from)
+}
+
+// later has the End delivered by an event of its own, still at this instant: a
+// sender need not expect it from within Start or Cancel.
+func (a *attempt) later() { a.pool.loop.At(a.pool.loop.Now(), clock.RankTransit, a) }
+
+// Fire implements clock.Event.
+func (a *attempt) Fire(now clock.Time) {
+	if a.result.Status == statusBadRequest {
+		a.sink.Event(target.Event{At: now, Kind: target.Header, Status: statusBadRequest})
+		a.sink.Event(target.Event{At: now, Kind: target.FirstByte})
+	}
+	a.end(now)
+}
+
+// Entity implements clock.Event.
+func (a *attempt) Entity() uint64 { return a.seq.ID }
+
+// end delivers End. The attempt can be used again only after the sink has seen
+// the result, which may start the next request.
+func (a *attempt) end(now clock.Time) {
+	a.sink.Event(target.Event{At: now, Kind: target.End, Result: &a.result})
+	a.pool.give(a)
+}

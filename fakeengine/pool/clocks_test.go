@@ -1,0 +1,61 @@
+package pool_test
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"pgregory.net/rapid"
+
+	"goodput/loadgen/clock"
+)
+
+// log writes down what the attempts saw, one event a line.
+func log(recs []recorder) []byte {
+	var b bytes.Buffer
+	for i := range recs {
+		for _, e := range recs[i].events {
+			fmt.Fprintf(&b, "%d %d %d %d %d %d %s", i, e.At, e.Kind, e.Content, e.Status, e.N, e.Reason)
+			if e.Usage != nil {
+				fmt.Fprintf(&b, " %+v", *e.Usage)
+			}
+			if e.Result != nil {
+				r := *e.Result
+				if r.Server != nil {
+					fmt.Fprintf(&b, " %+v", *r.Server)
+				}
+				r.Server = nil
+				fmt.Fprintf(&b, " %+v", r)
+			}
+			b.WriteByte('\n')
+		}
+	}
+	return b.Bytes()
+}
+
+// TestRealIsVirtual is invariant 6: the same script on the wall clock of a bubble
+// and in virtual time gives the same log, byte by byte.
+func TestRealIsVirtual(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s := drawScript(rt)
+		play := func(loop clock.Runner) []byte {
+			recs := make([]recorder, len(s.items))
+			s.run(t, loop, recs, loop.Stop)
+			loop.Run()
+			return log(recs)
+		}
+		virtual := play(clock.NewVirtual())
+		var real []byte
+		synctest.Test(t, func(t *testing.T) {
+			loop, err := clock.NewReal(clock.Portable())
+			if err != nil {
+				t.Fatal(err)
+			}
+			real = play(loop)
+		})
+		if !bytes.Equal(virtual, real) {
+			rt.Fatalf("virtual:\n%s\nreal:\n%s", virtual, real)
+		}
+	})
+}

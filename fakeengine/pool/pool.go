@@ -1,0 +1,139 @@
+package pool
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"goodput/fakeengine/engine"
+	"goodput/fakeengine/router"
+	"goodput/fakeengine/steptime"
+	"goodput/loadgen/clock"
+	"goodput/loadgen/target"
+)
+
+// Config says what a pool is made of.
+type Config struct {
+	// Replicas is the number of engines, at least 1.
+	Replicas int
+	// Engine configures each of them; its ID is replaced by the replica number.
+	Engine engine.Config
+	// Step is how long a step takes, for all replicas.
+	Step steptime.Model
+	// Policy picks the replica. It belongs to the pool from then on.
+	Policy router.Policy
+	// Loop is where everything happens.
+	Loop clock.Loop
+}
+
+// Pool is a number of engines behind one router. It belongs to the loop's
+// goroutine: every method is called from within an event, or before the loop
+// runs.
+type Pool struct {
+	loop    clock.Loop
+	fleet   *router.Fleet
+	engines []*engine.Engine
+	names   []string // replica i as results name it
+	block   int      // tokens of a KV block
+
+	cached bool // engines have a prefix cache
+	routed bool // the policy reads prefix hashes
+
+	live map[*target.Request]*attempt // those in an engine, for Cancel
+	free *attempt                     // list of attempts to be used again
+	n    counts
+}
+
+var (
+	_ target.Target   = (*Pool)(nil)
+	_ target.Canceler = (*Pool)(nil)
+)
+
+// New returns an idle pool. The errors are those of the engine's configuration
+// and of things left out.
+func New(c Config) (*Pool, error) {
+	if c.Loop == nil {
+		return nil, errors.New("a pool needs a loop to run on")
+	}
+	p := &Pool{
+		loop:   c.Loop,
+		block:  c.Engine.BlockSize,
+		cached: c.Engine.PrefixCaching,
+		live:   make(map[*target.Request]*attempt),
+	}
+	fleet, err := router.NewFleet(c.Policy, c.Replicas, p.observe)
+	if err != nil {
+		return nil, fmt.Errorf("setting up the router of the pool: %w", err)
+	}
+	p.fleet, p.routed = fleet, fleet.Reads(router.PrefixHashes)
+	for i := range c.Replicas {
+		c.Engine.ID = i
+		e, err := engine.New(c.Engine, c.Step, c.Loop)
+		if err != nil {
+			return nil, fmt.Errorf("setting up replica %d of the pool: %w", i, err)
+		}
+		p.engines = append(p.engines, e)
+		p.names = append(p.names, strconv.Itoa(i))
+	}
+	return p, nil
+}
+
+// Start implements target.Target: it routes r and hands it to the replica. The
+// same r may be started again after its End, not before.
+func (p *Pool) Start(r *target.Request, s target.Sink) {
+	a := p.take()
+	p.n.started++
+	a.begin(r, s)
+	now := p.loop.Now()
+	// In one process there is no connection, and a request is written at once.
+	for _, k := range [...]target.Kind{target.Dispatched, target.Writing, target.Wrote} {
+		s.Event(target.Event{At: now, Kind: k})
+	}
+	p.live[r] = a
+	a.replica = p.fleet.Pick(&a.route)
+	if err := p.engines[a.replica].Submit(&a.seq); err != nil {
+		p.n.refused++
+		a.refuse(err)
+	}
+}
+
+// Cancel implements target.Canceler. The replica drops r and frees its blocks at
+// once; the End follows as an event of its own at the same instant. It does
+// nothing if r is not under way.
+func (p *Pool) Cancel(r *target.Request) {
+	if a, ok := p.live[r]; ok {
+		p.engines[a.replica].Abort(&a.seq)
+	}
+}
+
+// Replicas is the number of engines.
+func (p *Pool) Replicas() int { return len(p.engines) }
+
+// Engine is replica i.
+func (p *Pool) Engine(i int) *engine.Engine { return p.engines[i] }
+
+// Load is what the router believes of replica i.
+func (p *Pool) Load(i int) router.Load { return p.fleet.Load(i) }
+
+// observe is what the router sees of an engine: its state of this instant.
+func (p *Pool) observe(i int, l *router.Load) {
+	s := p.engines[i].Stats()
+	l.Waiting, l.Running, l.KVUsed = s.Waiting, s.Running, s.KVUsed
+	l.AsOf = p.loop.Now()
+}
+
+// take returns an attempt that nobody uses: one that has ended, or a new one.
+func (p *Pool) take() *attempt {
+	a := p.free
+	if a == nil {
+		return &attempt{pool: p}
+	}
+	p.free, a.next = a.next, nil
+	return a
+}
+
+// give takes back an attempt whose End was delivered.
+func (p *Pool) give(a *attempt) {
+	a.req, a.sink = nil, nil
+	a.next, p.free = p.free, a
+}

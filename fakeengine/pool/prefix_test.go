@@ -1,0 +1,66 @@
+package pool_test
+
+import (
+	"testing"
+	"time"
+
+	"goodput/loadgen/clock"
+	"goodput/loadgen/target"
+)
+
+// TestCachedTokens sends two requests one after the other to one replica. The
+// second finds the full blocks that it has in common with the first, but never
+// the block of its last token, which has to be computed.
+func TestCachedTokens(t *testing.T) {
+	private := func(key uint64, n int) target.Span { return target.Span{Key: key, Tokens: n, Private: true} }
+	common := func(key uint64, n int) target.Span { return target.Span{Key: key, Tokens: n} }
+	type prompt []target.Span
+	for name, c := range map[string]struct {
+		first, second prompt
+		off           bool
+		want          int
+	}{
+		"prefix of whole blocks":        {prompt{common(1, 256), private(2, 256)}, prompt{common(1, 256), private(3, 256)}, false, 256},
+		"prefix of 15 blocks and a bit": {prompt{common(1, 255), private(2, 256)}, prompt{common(1, 255), private(3, 256)}, false, 240},
+		"prefix of a block and one":     {prompt{common(1, 17), private(2, 30)}, prompt{common(1, 17), private(3, 30)}, false, 16},
+		"prefix below a block":          {prompt{common(1, 15), private(2, 30)}, prompt{common(1, 15), private(3, 30)}, false, 0},
+		"another prefix":                {prompt{common(1, 256), private(2, 9)}, prompt{common(4, 256), private(3, 9)}, false, 0},
+		"caching off":                   {prompt{common(1, 256), private(2, 9)}, prompt{common(1, 256), private(3, 9)}, true, 0},
+		"same prompt, whole blocks":     {prompt{common(1, 64)}, prompt{common(1, 64)}, false, 48},
+		"same prompt, and one token":    {prompt{common(1, 65)}, prompt{common(1, 65)}, false, 64},
+		"the next turn":                 {prompt{common(1, 40)}, prompt{common(1, 40), common(2, 40)}, false, 32},
+		// What is said to be private is not looked for, though the keys are equal.
+		"private in front": {prompt{private(1, 64), common(2, 64)}, prompt{private(1, 64), common(2, 64)}, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			loop := clock.NewVirtual()
+			cfg := config(t, loop, 1, "random")
+			cfg.Engine.PrefixCaching = !c.off
+			p := build(t, cfg)
+			var recs [2]recorder
+			for i, spans := range []prompt{c.first, c.second} {
+				r := &target.Request{Seq: uint64(i), Prompt: spans, Out: 4}
+				for _, s := range spans {
+					r.In += s.Tokens
+				}
+				at(loop, time.Duration(i)*time.Second, clock.RankArrival, r.Seq, func() { p.Start(r, &recs[i]) })
+			}
+			loop.Run()
+			if got := recs[0].result(t).Server.CachedTokens; got != 0 {
+				t.Errorf("the first request found %d tokens", got)
+			}
+			if got := recs[1].result(t).Server.CachedTokens; got != c.want {
+				t.Errorf("the second request found %d tokens, want %d", got, c.want)
+			}
+			for _, e := range recs[1].events {
+				if e.Kind == target.UsageSeen && e.Usage.Cached != c.want {
+					t.Errorf("usage says %d cached tokens, want %d", e.Usage.Cached, c.want)
+				}
+			}
+			if got := p.Stats().Engines.PrefixHits; got != int64(c.want) {
+				t.Errorf("%d tokens hit in all, want %d", got, c.want)
+			}
+			checkIdle(t, p)
+		})
+	}
+}

@@ -1,0 +1,232 @@
+package pool_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"goodput/fakeengine/pool"
+	"goodput/fakeengine/router"
+	"goodput/fakeengine/steptime"
+	"goodput/loadgen/clock"
+	"goodput/loadgen/target"
+)
+
+// script is a run to be repeated on any loop: requests, some of which are given
+// up, on a pool that is small enough to preempt.
+type script struct {
+	replicas, blocks, seqs int
+	policy                 string
+	frontEnd               time.Duration
+	step                   steptime.Model
+	items                  []item
+}
+
+type item struct {
+	at, cancel time.Duration // cancel 0: never
+	req        target.Request
+}
+
+func drawScript(t *rapid.T) script {
+	s := script{
+		replicas: rapid.IntRange(1, 4).Draw(t, "replicas"),
+		blocks:   rapid.IntRange(12, 40).Draw(t, "blocks"),
+		seqs:     rapid.IntRange(1, 6).Draw(t, "seqs"),
+		policy:   rapid.SampledFrom(policies()).Draw(t, "policy"),
+		frontEnd: rapid.SampledFrom([]time.Duration{0, time.Millisecond, step}).Draw(t, "front end"),
+		step:     rapid.SampledFrom([]steptime.Model{flat(step), linear{}}).Draw(t, "step"),
+	}
+	for i := range rapid.IntRange(1, 25).Draw(t, "requests") {
+		it := item{at: drawTime(t, "at"), req: target.Request{
+			Seq: uint64(i),
+			Out: rapid.IntRange(0, 60).Draw(t, "out"),
+			Prompt: []target.Span{
+				{Key: rapid.Uint64Range(0, 2).Draw(t, "prefix"), Tokens: rapid.SampledFrom([]int{5, 16, 33, 64}).Draw(t, "shared")},
+				{Key: uint64(100 + i), Tokens: rapid.IntRange(1, 120).Draw(t, "private"), Private: true},
+			},
+		}}
+		it.req.In = it.req.Prompt[0].Tokens + it.req.Prompt[1].Tokens
+		if rapid.IntRange(0, 3).Draw(t, "gives up") == 0 {
+			it.cancel = it.at + drawTime(t, "patience")
+		}
+		s.items = append(s.items, it)
+	}
+	return s
+}
+
+// drawTime draws instants that often fall on each other and on ends of steps.
+func drawTime(t *rapid.T, label string) time.Duration {
+	return time.Duration(rapid.IntRange(0, 40).Draw(t, label)) * step / 2
+}
+
+func policies() []string {
+	var out []string
+	for _, info := range router.Names() {
+		out = append(out, info.Name)
+	}
+	return out
+}
+
+// run plays the script; recs[i] hears of item i. done is called when all have
+// ended.
+func (s script) run(tb testing.TB, loop clock.Loop, recs []recorder, done func()) *pool.Pool {
+	cfg := config(tb, loop, s.replicas, s.policy)
+	cfg.Engine.NumGPUBlocks, cfg.Engine.MaxNumSeqs = s.blocks, s.seqs
+	cfg.Engine.MaxNumBatchedTokens, cfg.Engine.FrontEnd = 64, s.frontEnd
+	cfg.Step = s.step
+	p := build(tb, cfg)
+	left := len(s.items)
+	for i := range s.items {
+		it := &s.items[i]
+		recs[i].then = func(e target.Event) {
+			if e.Kind == target.End {
+				if left--; left == 0 {
+					done()
+				}
+			}
+		}
+		at(loop, it.at, clock.RankArrival, uint64(i), func() { p.Start(&it.req, &recs[i]) })
+		if it.cancel > 0 {
+			at(loop, it.cancel, clock.RankDeadline, uint64(i), func() { p.Cancel(&it.req) })
+		}
+	}
+	return p
+}
+
+// TestInvariants plays random scripts and holds each attempt to invariants 1
+// (conservation), 2 (causality), 7 (no block is lost) and 8 (each token once).
+func TestInvariants(t *testing.T) {
+	var preempted, canceled, refused, hits int64
+	rapid.Check(t, func(rt *rapid.T) {
+		s := drawScript(rt)
+		loop := clock.NewVirtual()
+		recs := make([]recorder, len(s.items))
+		p := s.run(t, loop, recs, func() {})
+		for k := range 200 {
+			at(loop, time.Duration(k)*step/4, clock.RankSample, 0, func() { checkConservation(rt, p) })
+		}
+		loop.Run()
+		for i := range recs {
+			if err := checkAttempt(&s.items[i], recs[i].events); err != nil {
+				rt.Fatalf("request %d: %v\n%s", i, err, log(recs[i:i+1]))
+			}
+		}
+		checkConservation(rt, p)
+		checkIdle(t, p)
+		st := p.Stats()
+		preempted += st.Engines.Preemptions
+		hits += st.Engines.PrefixHits
+		canceled += int64(st.Canceled)
+		refused += int64(st.Refused)
+	})
+	if preempted == 0 || canceled == 0 || refused == 0 || hits == 0 {
+		t.Errorf("the scripts are too tame: %d preemptions, %d cancellations, %d refusals, %d tokens hit", preempted, canceled, refused, hits)
+	}
+}
+
+// checkConservation: what was started is somewhere, and the router's count is the
+// engine's.
+func checkConservation(t *rapid.T, p *pool.Pool) {
+	s := p.Stats()
+	if s.Started != s.Completed+s.Canceled+s.Refused+s.Live {
+		t.Fatalf("requests are lost: %+v", s)
+	}
+	if n := s.Engines.Arriving + s.Engines.Waiting + s.Engines.Running; n != int(s.Live) {
+		t.Fatalf("%d requests in the engines, %d live", n, s.Live)
+	}
+	for i := range p.Replicas() {
+		e := p.Engine(i).Stats()
+		if n := e.Arriving + e.Waiting + e.Running; n != p.Load(i).Outstanding {
+			t.Fatalf("replica %d has %d requests, the router believes %d", i, n, p.Load(i).Outstanding)
+		}
+	}
+}
+
+// checkAttempt checks the order of kinds and instants, and that client and server
+// agree: nothing lies between them.
+func checkAttempt(it *item, events []target.Event) error {
+	if len(events) == 0 || events[len(events)-1].Kind != target.End {
+		return fmt.Errorf("no End")
+	}
+	var wrote, firstToken, lastToken, done clock.Time = clock.Never, clock.Never, clock.Never, clock.Never
+	tokens, prev, header := 0, target.Event{At: clock.Time(it.at)}, clock.Never
+	var usage *target.Usage
+	for i, e := range events {
+		if e.At < prev.At {
+			return fmt.Errorf("event %d goes back from %v to %v", i, prev.At, e.At)
+		}
+		if i > 0 && (e.Kind < prev.Kind || e.Kind == prev.Kind && e.Kind != target.Token) {
+			return fmt.Errorf("event %d: kind %d after %d", i, e.Kind, prev.Kind)
+		}
+		switch e.Kind {
+		case target.Wrote:
+			wrote = e.At
+		case target.FirstByte:
+			header = e.At
+		case target.Token:
+			if tokens == 0 {
+				firstToken = e.At
+			}
+			tokens += e.N
+			lastToken = e.At
+		case target.UsageSeen:
+			usage = e.Usage
+		case target.Done:
+			done = e.At
+		}
+		prev = e
+	}
+	r := prev.Result
+	switch {
+	case r.Cause == target.CauseCanceled:
+		if prev.At != clock.Time(it.cancel) || usage != nil || tokens > it.req.Out {
+			return fmt.Errorf("canceled at %v with %d tokens", prev.At, tokens)
+		}
+	case r.Status == 400:
+		if prev.At != clock.Time(it.at) || tokens != 0 || r.Err == "" || r.Server != nil {
+			return fmt.Errorf("refused at %v: %+v", prev.At, r)
+		}
+		return nil
+	default:
+		if r.Status != 200 || tokens != it.req.Out || usage.Completion != tokens || usage.Prompt != it.req.In {
+			return fmt.Errorf("%d tokens, usage %+v, status %d", tokens, usage, r.Status)
+		}
+		if it.cancel > 0 && prev.At > clock.Time(it.cancel) {
+			return fmt.Errorf("went on to %v", prev.At)
+		}
+	}
+	if header != firstToken {
+		return fmt.Errorf("the response began at %v, its first token came at %v", header, firstToken)
+	}
+	if most := it.req.Prompt[0].Tokens / 16 * 16; r.Server.CachedTokens > most {
+		return fmt.Errorf("%d tokens cached, only %d can be", r.Server.CachedTokens, most)
+	}
+	return checkServer(r.Server, tokens, span(wrote, firstToken), span(wrote, done), span(firstToken, lastToken), done.Known())
+}
+
+// checkServer: the time from the write to the first token is the server's TTFT,
+// which is made of front end, queue and prefill.
+func checkServer(s *target.Server, tokens int, ttft, e2e, decode int64, complete bool) error {
+	if s.TTFT != ttft || s.E2E != e2e {
+		return fmt.Errorf("client saw TTFT %d and E2E %d, server says %d and %d", ttft, e2e, s.TTFT, s.E2E)
+	}
+	if complete && (s.Decode != decode || s.TTFT+s.Decode != s.E2E) {
+		return fmt.Errorf("decode %d (client: %d), TTFT %d, E2E %d", s.Decode, decode, s.TTFT, s.E2E)
+	}
+	if tokens > 0 && (s.Queue < 0 || s.Prefill <= 0 || s.Queue+s.Prefill > s.TTFT || s.CachedTokens < 0) {
+		return fmt.Errorf("queue %d, prefill %d, TTFT %d, %d cached", s.Queue, s.Prefill, s.TTFT, s.CachedTokens)
+	}
+	if (s.Preemptions == 0) != (s.Preempted == 0) && complete {
+		return fmt.Errorf("%d preemptions of %d ns", s.Preemptions, s.Preempted)
+	}
+	return nil
+}
+
+func span(from, to clock.Time) int64 {
+	if !from.Known() || !to.Known() {
+		return -1
+	}
+	return int64(to - from)
+}
