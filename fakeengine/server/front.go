@@ -1,0 +1,137 @@
+package server
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"goodput/loadgen/clock"
+)
+
+// front is one HTTP port: all replicas or one of them.
+type front struct {
+	srv     *Server
+	replica int // anyReplica: all
+	routes  []route
+}
+
+type route struct {
+	path    string
+	methods []string
+	serve   http.HandlerFunc
+}
+
+func newFront(s *Server, replica int) *front {
+	f := &front{srv: s, replica: replica}
+	read, write := []string{http.MethodGet, http.MethodHead}, []string{http.MethodPost}
+	f.routes = []route{
+		{"/v1/chat/completions", write, func(w http.ResponseWriter, r *http.Request) { s.generate(w, r, chat, replica) }},
+		{"/v1/completions", write, func(w http.ResponseWriter, r *http.Request) { s.generate(w, r, completions, replica) }},
+		{"/v1/models", read, f.models},
+		{"/metrics", read, f.metrics},
+		{"/health", read, f.health},
+	}
+	return f
+}
+
+// ServeHTTP implements http.Handler.
+func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	i := slices.IndexFunc(f.routes, func(x route) bool { return x.path == r.URL.Path })
+	if i < 0 {
+		paths := make([]string, len(f.routes))
+		for i, x := range f.routes {
+			paths[i] = x.path
+		}
+		plainError(http.StatusNotFound, "there is no %s here; this server has %s", r.URL.Path, strings.Join(paths, ", ")).write(w)
+		return
+	}
+	x := f.routes[i]
+	if !slices.Contains(x.methods, r.Method) {
+		allowed := strings.Join(x.methods, ", ")
+		w.Header().Set("Allow", allowed)
+		plainError(http.StatusMethodNotAllowed, "%s does not take %s; use %s", x.path, r.Method, allowed).write(w)
+		return
+	}
+	x.serve(w, r)
+}
+
+// models lists the one model.
+func (f *front) models(w http.ResponseWriter, _ *http.Request) {
+	s := f.srv
+	b := append([]byte(nil), `{"object":"list","data":[{"id":`...)
+	b = append(b, s.modelStr...)
+	b = append(b, `,"object":"model","created":`...)
+	b = strconv.AppendInt(b, s.started, 10)
+	b = append(b, `,"owned_by":"goodput","root":`...)
+	b = append(b, s.modelStr...)
+	b = append(b, `,"parent":null,"max_model_len":`...)
+	b = strconv.AppendInt(b, int64(s.engine.MaxModelLen), 10)
+	writeJSON(w, http.StatusOK, append(b, "}]}"...))
+}
+
+// health says whether new requests would be taken.
+func (f *front) health(w http.ResponseWriter, _ *http.Request) {
+	f.srv.mu.Lock()
+	closing := f.srv.closing
+	f.srv.mu.Unlock()
+	if closing {
+		shuttingDown().write(w)
+		return
+	}
+	w.WriteHeader(http.StatusOK)
+}
+
+func shuttingDown() *apiError {
+	return plainError(http.StatusServiceUnavailable, "the server is shutting down; send new requests elsewhere")
+}
+
+// metrics copies the replicas' state on the loop, and renders it here.
+func (f *front) metrics(w http.ResponseWriter, r *http.Request) {
+	s := f.srv
+	sc := &scrape{srv: s, replica: f.replica, done: make(chan []snapshot, 1)}
+	s.loop.Post(sc)
+	select {
+	case replicas := <-sc.done:
+		x := exposition{model: escapeLabel(s.model), blockSize: s.engine.BlockSize, blocks: s.engine.NumGPUBlocks}
+		out := x.write(replicas)
+		w.Header().Set("Content-Type", contentType)
+		w.Header().Set("Content-Length", strconv.Itoa(len(out)))
+		_, _ = w.Write(out) // nobody is left to tell
+	case <-s.closed:
+		shuttingDown().write(w)
+	case <-r.Context().Done():
+	}
+}
+
+func escapeLabel(s string) string {
+	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s)
+}
+
+// scrape copies the state of replicas at an instant of the loop.
+type scrape struct {
+	srv     *Server
+	replica int
+	done    chan []snapshot // room for the one answer
+}
+
+var _ clock.Event = (*scrape)(nil)
+
+// Fire implements clock.Event.
+func (sc *scrape) Fire(clock.Time) {
+	from := sc.srv.replicas
+	if sc.replica != anyReplica {
+		from = from[sc.replica : sc.replica+1]
+	}
+	out := make([]snapshot, len(from))
+	for i, r := range from {
+		out[i] = snapshot{engine: r.label, stats: r.engine.Stats(), latencies: r.latencies}
+	}
+	if sc.replica != anyReplica {
+		out[0].engine = "0" // a port of its own is an engine of its own
+	}
+	sc.done <- out
+}
+
+// Entity is the same for all scrapes: they change nothing.
+func (sc *scrape) Entity() uint64 { return 0 }

@@ -1,0 +1,209 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"goodput/fakeengine/engine"
+	"goodput/fakeengine/router"
+	"goodput/fakeengine/steptime"
+	"goodput/loadgen/clock"
+)
+
+// Loop is what the engines run on, and what the edges stamp with.
+type Loop interface {
+	clock.Loop
+	clock.Stamper
+}
+
+// Config says what a server is made of.
+type Config struct {
+	// Model is the name on the wire. Requests for another one get 404.
+	Model string
+	// Replicas is the number of engines, at least 1.
+	Replicas int
+	// Engine configures each of them; its ID is replaced by the replica number.
+	Engine engine.Config
+	// Step is how long a step takes, for all replicas.
+	Step steptime.Model
+	// Policy picks the replica of a request that comes through Handler. It belongs
+	// to the server from then on.
+	Policy router.Policy
+	// Loop is where the engines run. The server does not run it.
+	Loop Loop
+	// Truth gets a JSON line for each request that ended; nil: no log. It is
+	// written to from one goroutine at a time.
+	Truth io.Writer
+}
+
+// Server is a number of fake engines behind HTTP. Its handlers may be called from
+// any goroutine, as net/http does. They need the loop to run, and hold a request
+// until it does.
+type Server struct {
+	loop     Loop
+	model    string
+	modelStr []byte // model as a JSON string
+	engine   engine.Config
+	named    bool // somebody reads the names of blocks
+	started  int64
+	salt     uint64 // makes request ids differ from server to server
+	truth    *truthLog
+	numbers  atomic.Uint64 // of sequences and of generated request ids
+	streams  sync.Pool     // of *stream
+
+	// These belong to the loop's goroutine.
+	fleet    *router.Fleet
+	replicas []*replica
+
+	mu      sync.Mutex
+	live    map[*stream]struct{} // requests that a handler has begun to serve
+	closing bool
+	drained chan struct{} // closed when closing and nothing is live
+	closed  chan struct{} // closed at the end of Close
+}
+
+// replica is one engine and what is measured of it.
+type replica struct {
+	label     string
+	engine    *engine.Engine
+	latencies latencies
+}
+
+// New returns a server with idle engines.
+func New(c Config) (*Server, error) {
+	if c.Loop == nil {
+		return nil, errors.New("a server needs a loop to run its engines on")
+	}
+	if c.Model == "" {
+		return nil, errors.New("a server needs a model name to answer to")
+	}
+	now := clock.Wall()
+	s := &Server{
+		loop: c.Loop, model: c.Model, modelStr: appendString(nil, c.Model), engine: c.Engine,
+		started: now.Unix(), salt: mix(uint64(now.UnixNano())),
+		truth: newTruthLog(c.Truth), live: make(map[*stream]struct{}),
+		drained: make(chan struct{}), closed: make(chan struct{}),
+	}
+	s.streams.New = func() any { return &stream{srv: s, note: make(chan struct{}, 1)} }
+	fleet, err := router.NewFleet(c.Policy, c.Replicas, s.observe)
+	if err != nil {
+		return nil, fmt.Errorf("setting up the router of the server: %w", err)
+	}
+	s.fleet = fleet
+	s.named = c.Engine.PrefixCaching || fleet.Reads(router.PrefixHashes)
+	shared := families()
+	for i := range c.Replicas {
+		c.Engine.ID = i
+		e, err := engine.New(c.Engine, c.Step, c.Loop)
+		if err != nil {
+			return nil, fmt.Errorf("setting up replica %d of the server: %w", i, err)
+		}
+		r := &replica{label: strconv.Itoa(i), engine: e}
+		r.latencies.families = &shared
+		s.replicas = append(s.replicas, r)
+	}
+	return s, nil
+}
+
+// observe is what the router sees of an engine: its state of this instant.
+func (s *Server) observe(i int, l *router.Load) {
+	st := s.replicas[i].engine.Stats()
+	l.Waiting, l.Running, l.KVUsed = st.Waiting, st.Running, st.KVUsed
+	l.AsOf = s.loop.Now()
+}
+
+// Handler serves all replicas: the policy picks where each request goes.
+func (s *Server) Handler() http.Handler { return newFront(s, anyReplica) }
+
+// Replica serves replica i alone, 0 <= i < Config.Replicas, as an engine behind a
+// router would. The policy sees nothing of its requests.
+func (s *Server) Replica(i int) http.Handler { return newFront(s, i) }
+
+// enter takes up a request, unless the server is closing.
+func (s *Server) enter(st *stream) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		return false
+	}
+	s.live[st] = struct{}{}
+	return true
+}
+
+// leave ends what enter began.
+func (s *Server) leave(st *stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.live, st)
+	if s.closing && len(s.live) == 0 {
+		close(s.drained)
+	}
+}
+
+// flushIfIdle hands on the ground-truth lines when no request is under way, so
+// that a reader need not wait for a full buffer. Errors are kept for Close.
+func (s *Server) flushIfIdle() {
+	s.mu.Lock()
+	idle := len(s.live) == 0
+	s.mu.Unlock()
+	if idle {
+		_ = s.truth.flush()
+	}
+}
+
+// Close refuses new requests with 503 and waits for those under way. When ctx
+// ends, the rest are aborted and their connections broken off, so that no client
+// takes a cut answer for a whole one. The loop must run until Close returns.
+// Its error is that of the ground-truth log, or of ctx.
+func (s *Server) Close(ctx context.Context) error {
+	s.mu.Lock()
+	if s.closing {
+		s.mu.Unlock()
+		<-s.closed
+		return errors.New("the server was closed before; close it once")
+	}
+	s.closing = true
+	if len(s.live) == 0 {
+		close(s.drained)
+	}
+	s.mu.Unlock()
+
+	var err error
+	select {
+	case <-s.drained:
+	case <-ctx.Done():
+		n := s.cut()
+		<-s.drained
+		err = fmt.Errorf("closing the server: %d requests were cut off: %w", n, ctx.Err())
+	}
+	close(s.closed)
+	return errors.Join(err, s.truth.flush())
+}
+
+// cut aborts what is still under way, in order of number.
+func (s *Server) cut() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rest := make([]*stream, 0, len(s.live))
+	for st := range s.live {
+		rest = append(rest, st)
+	}
+	slices.SortFunc(rest, func(a, b *stream) int { return cmp.Compare(a.seq.ID, b.seq.ID) })
+	for _, st := range rest {
+		st.abort()
+		// A handler that is writing to a client that does not read would not hear of
+		// it: any time in the past ends the write. Writers without deadlines are
+		// not sockets, and do not block.
+		_ = st.rc.SetWriteDeadline(time.Unix(1, 0))
+	}
+	return len(rest)
+}
