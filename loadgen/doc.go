@@ -34,7 +34,6 @@
 //     last token <= closed, as far as they were seen.
 //   - 3: arrivals are a function of plan, seed and shard. A target ten times as
 //     slow changes no intended instant and no prompt.
-//   - 4: the union of n shards is the whole schedule, in order.
 //   - 5: in virtual time, the same seed, plan and binary give the same rows, byte
 //     by byte.
 //   - 6: the real loop under a fake wall clock and the virtual loop run the same

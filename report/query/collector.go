@@ -24,6 +24,14 @@ var perRequest = []struct {
 	{"d_ttft", func(r *record.Request) int64 { return r.DTTFT }},
 }
 
+// columns are those that the collector reads.
+var columns = []string{
+	"final", "phase", "intended", "dispatched", "writing", "first_token", "last_token", "outcome", "slo_met",
+	"ttft", "ttft_send", "tpot", "e2e", "normalized", "lag", "client_queue", "d_ttft", "token_gaps_us",
+	"planned_prompt_tokens", "prompt_tokens", "output_tokens", "planned_cached_tokens", "cached_tokens",
+	"chunks", "coalesced_tokens", "server_source", "server_preemptions", "server_recomputed",
+}
+
 // itlAfter is the metric that itl is printed behind.
 const itlAfter = "tpot"
 

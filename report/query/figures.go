@@ -101,7 +101,7 @@ func Load(dir string) (*Figures, error) {
 		return nil, err
 	}
 	c := newCollector(dir, run.Manifest)
-	if err := run.Requests(c.add); err != nil {
+	if err := run.Requests(c.add, record.Columns(columns...)); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", dir, err)
 	}
 	return c.finish(), nil

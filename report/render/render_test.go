@@ -1,0 +1,162 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"goodput/loadgen/clock"
+	"goodput/loadgen/record"
+	"goodput/report/health"
+	"goodput/report/query"
+	"goodput/report/stats"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// sample is a run with something to say on every line.
+func sample() *Report {
+	f := &query.Figures{
+		Dir: "runs/a",
+		Manifest: record.Manifest{
+			State: record.Complete, Virtual: true, PlanHash: "0123456789ab", Seed: 7,
+			Target: map[string]string{"text": "4 engines"}, Dataset: map[string]string{"text": "random"},
+		},
+		Window: 100 * time.Second, Scheduled: 1000, Sent: 1000, LastSent: clock.Time(100 * time.Second),
+		SLO: true, Met: 900, Judged: 990, Span: 101 * time.Second, PromptTokens: 512000, OutputTokens: 128000,
+		PlannedHit: query.Ratio{Part: 480, Whole: 1000}, MeasuredHit: query.Ratio{Part: 455, Whole: 1000},
+		Preemptions: 3, Recomputed: 4096, Accounts: 980,
+		PromptMismatch: query.Ratio{Part: 5, Whole: 980}, Coalesced: query.Ratio{Part: 300, Whole: 1000},
+		Metrics: []query.Metric{
+			{Name: "ttft", Summary: stats.Summary{N: 980, Mean: 123.456e6, P50: 100e6, P90: 200e6, P95: 250e6, P99: 900e6, P99_9: 1234e6, Max: 98765e6}},
+			{Name: "tpot", Summary: stats.Summary{N: 40, Mean: 7.25e6, P50: 7e6, P90: 8e6, P95: 8.5e6, P99: 9e6, P99_9: 9e6, Max: 9e6}},
+			{Name: "client_queue"},
+		},
+	}
+	f.Outcomes[record.OK], f.Outcomes[record.Reset], f.Outcomes[record.Censored] = 980, 10, 10
+	return &Report{Figures: f, Health: health.Health{Verdict: health.OK}, SLO: "ttft:2000 tpot:50"}
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(want, got) {
+		t.Errorf("%s differs (run with -update if that is meant):\n%s", file, got)
+	}
+}
+
+func TestText(t *testing.T) {
+	var b bytes.Buffer
+	if err := Text(&b, sample()); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "report.txt", b.Bytes())
+	text := b.String()
+	// What the golden must hold whatever its layout.
+	for _, want := range []string{
+		"attainment 90.00 %", "(90.91 % without the unfinished)", "goodput 9 requests/s", "reset 10", "censored 10",
+		"measured 45.5 %", "ideal (one infinite cache) 48.0 %", "3 preemptions", "98765",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in:\n%s", want, text)
+		}
+	}
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "tpot") && strings.Count(line, " -") != 3 {
+			t.Errorf("40 values show a P95 or beyond: %s", line)
+		}
+		if strings.HasPrefix(line, "client_queue") {
+			t.Errorf("a metric without values is shown: %s", line)
+		}
+	}
+}
+
+func TestJSONIsTheFigures(t *testing.T) {
+	r := sample()
+	var b bytes.Buffer
+	if err := JSON(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "report.json", b.Bytes())
+	var j struct {
+		Schema     int
+		Requests   int64
+		Attainment *float64
+		GoodputRPS *float64 `json:"goodput_rps"`
+		Outcomes   map[string]int64
+		Metrics    map[string]struct {
+			N          int64
+			Mean, P99  *float64
+			Unreliable []string
+		}
+	}
+	if err := json.Unmarshal(b.Bytes(), &j); err != nil {
+		t.Fatal(err)
+	}
+	if j.Schema != 1 || j.Requests != 1000 || *j.Attainment != 0.9 || *j.GoodputRPS != 9 || j.Outcomes["ok"] != 980 {
+		t.Errorf("got %+v", j)
+	}
+	if m := j.Metrics["tpot"]; *m.P99 != 9 || fmt.Sprint(m.Unreliable) != "[p95 p99 p99.9]" {
+		t.Errorf("tpot: %+v", m)
+	}
+	if m := j.Metrics["client_queue"]; m.N != 0 || m.Mean != nil || m.P99 != nil {
+		t.Errorf("a metric without values has figures: %+v", m)
+	}
+}
+
+func TestAnEmptyRunHasNoFigures(t *testing.T) {
+	r := &Report{Figures: &query.Figures{Dir: "x", LastSent: clock.Never}, Health: health.Judge(&query.Figures{}, 0)}
+	var text, js bytes.Buffer
+	if err := Text(&text, r); err != nil {
+		t.Fatal(err)
+	}
+	if err := JSON(&js, r); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(text.String(), "INVALID") || strings.Contains(text.String(), "NaN") {
+		t.Errorf("text:\n%s", text.String())
+	}
+	for _, key := range []string{"offered_rps", "attainment", "goodput_rps", "output_tok_s", "planned_hit", "preemptions"} {
+		if !strings.Contains(js.String(), `"`+key+`": null`) {
+			t.Errorf("%s is not null:\n%s", key, js.String())
+		}
+	}
+}
+
+func TestDefinitionsCoverTheTable(t *testing.T) {
+	var b bytes.Buffer
+	if err := Definitions(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []string{"ttft", "ttft_send", "tpot", "itl", "e2e", "normalized", "lag", "client_queue", "d_ttft"} {
+		if !strings.Contains("\n"+b.String(), "\n"+m+" ") {
+			t.Errorf("%s is printed but not defined", m)
+		}
+	}
+}
+
+func TestCell(t *testing.T) {
+	for v, want := range map[float64]string{0: "0.000", 1.23456: "1.235", 12.3456: "12.35", 999.96: "1000.0", 123456.7: "123457"} {
+		if got := cell(v); got != want {
+			t.Errorf("cell(%v) = %s, want %s", v, got, want)
+		}
+	}
+}
