@@ -1,0 +1,67 @@
+# goodput: `make demo` runs the main job, `make test` the tests.
+
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X goodput/cmd/internal/cli.version=$(VERSION)
+TOOL    := $(GO) tool -modfile=cmd/tools/tools.mod
+FUZZTIME ?= 10s
+export CGO_ENABLED = 0
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test race fuzz bench lint lint-full fmt dag e2e tidy ci clean
+
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build the static binary bin/goodput
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/goodput ./cmd/goodput
+
+demo: build ## a virtual-time load test of 4 fake engines under a prefix-repetition load
+	@rm -rf runs/demo
+	bin/goodput run --request-rate 40 --num-prompts 4000 --replicas 4 --router least-outstanding \
+		--dataset-name prefix_repetition --prefix-repetition-num-prefixes 20 --prefix-repetition-prefix-len 1024 \
+		--goodput ttft:500 --goodput tpot:25 --out runs/demo
+	@echo
+	@echo "Every request is a row of runs/demo/requests-*.parquet. With DuckDB:"
+	@echo "  duckdb -c \"select outcome, count(*) as n, quantile_disc(ttft, 0.95)/1e6 as ttft_p95_ms from 'runs/demo/requests-*.parquet' group by outcome\""
+
+test: ## run all tests
+	$(GO) test ./...
+
+race: ## run all tests under the race detector (needs a C compiler)
+	CGO_ENABLED=1 $(GO) test -race ./...
+
+fuzz: ## fuzz each target for FUZZTIME (default 10s)
+	@set -e; for p in $$($(GO) list ./...); do \
+		for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
+			echo "fuzz $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p; \
+		done; done
+
+bench: build ## run the benchmarks, with allocations
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+lint: ## vet, staticcheck and gofumpt
+	$(GO) vet ./...
+	$(TOOL) staticcheck ./...
+	@out=$$($(TOOL) gofumpt -l .); if [ -n "$$out" ]; then echo "not gofumpt:"; echo "$$out"; exit 1; fi
+
+lint-full: ## golangci-lint as well (its first build takes over 20 minutes)
+	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run ./...
+
+fmt: ## format the code
+	$(TOOL) gofumpt -w .
+
+dag: ## check the direction of imports
+	$(GO) test -run TestImportDAG ./cmd/internal/cli
+
+e2e: build ## end-to-end: nginx, HAProxy, DuckDB (see .ci/run for what they need)
+	GOODPUT_E2E=1 $(GO) test -count=1 -run TestE2E -v ./cmd/goodput
+
+tidy: ## fail if go.mod is not tidy
+	$(GO) mod tidy -diff
+
+ci: ## what CI runs
+	bash .ci/run
+
+clean: ## remove what was built and run
+	rm -rf bin runs

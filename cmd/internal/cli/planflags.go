@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"goodput/loadgen/plan"
+)
+
+// planFlags makes a flag of each plan field and resolves a plan in the order
+// default, file, environment, flag.
+type planFlags struct {
+	config string
+	fields []plan.Field
+	given  map[string][]string // flag values in the order of the command line
+}
+
+// flagValue collects the text of one flag; the plan parses it later, over the
+// file and the environment.
+type flagValue struct {
+	f     plan.Field
+	def   string
+	given map[string][]string
+}
+
+func (v *flagValue) String() string { return v.def }
+func (v *flagValue) Type() string   { return v.f.Type() }
+func (v *flagValue) Set(s string) error {
+	var scratch plan.Plan
+	if err := v.f.Set(&scratch, s); err != nil {
+		return err
+	}
+	if v.f.List {
+		v.given[v.f.Key] = append(v.given[v.f.Key], s)
+	} else {
+		v.given[v.f.Key] = []string{s}
+	}
+	return nil
+}
+
+// newPlanFlags registers the fields of the given groups on c.
+func newPlanFlags(c *cobra.Command, groups ...string) *planFlags {
+	p := &planFlags{given: map[string][]string{}}
+	def := plan.Default()
+	for _, f := range plan.Fields() {
+		if !slices.Contains(groups, f.Group) {
+			continue
+		}
+		p.fields = append(p.fields, f)
+		c.Flags().Var(&flagValue{f, f.Get(&def), p.given}, f.Key, f.Help)
+		if f.Bool {
+			c.Flags().Lookup(f.Key).NoOptDefVal = "true"
+		}
+	}
+	c.Flags().StringVar(&p.config, "config", "", "YAML file whose keys are flag names; flags and GOODPUT_… variables override it")
+	c.Flags().SortFlags = false
+	return p
+}
+
+// resolve builds the plan and checks it.
+func (p *planFlags) resolve(env *Env, check func(*plan.Plan) error) (plan.Plan, error) {
+	out := plan.Default()
+	if p.config != "" {
+		text, err := readLimited(p.config, plan.MaxFile)
+		if err != nil {
+			return out, fmt.Errorf("reading plan: %w", err)
+		}
+		if err := plan.Load(&out, p.config, text); err != nil {
+			return out, err
+		}
+	}
+	for _, f := range p.fields {
+		if text := env.Getenv(f.Env()); text != "" && len(p.given[f.Key]) == 0 {
+			if err := f.Replace(&out, text); err != nil {
+				return out, fmt.Errorf("environment variable %s: %w", f.Env(), err)
+			}
+		}
+	}
+	for _, f := range p.fields {
+		for i, text := range p.given[f.Key] {
+			set := f.Set
+			if i == 0 {
+				set = f.Replace
+			}
+			if err := set(&out, text); err != nil {
+				return out, fmt.Errorf("--%s: %w", f.Key, err)
+			}
+		}
+	}
+	return out, check(&out)
+}
+
+// readLimited reads a file of at most limit bytes.
+func readLimited(name string, limit int64) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", name)
+	}
+	if info.Size() > limit {
+		return nil, fmt.Errorf("%s has %d bytes, more than the limit of %d", name, info.Size(), limit)
+	}
+	return os.ReadFile(name)
+}
+
+// apiKey finds the key without ever printing it: the file of --api-key-file, or
+// OPENAI_API_KEY.
+func apiKey(env *Env, p *plan.Plan) (string, error) {
+	key := env.Getenv("OPENAI_API_KEY")
+	if p.APIKeyFile != "" {
+		b, err := readLimited(p.APIKeyFile, 1<<16)
+		if err != nil {
+			return "", fmt.Errorf("--api-key-file: %w", err)
+		}
+		key = strings.TrimSpace(string(b))
+	}
+	if strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return "", errors.New("the API key holds characters that a header can't carry: is the file the right one?")
+	}
+	return key, nil
+}

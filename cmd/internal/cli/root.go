@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// Main runs the command line and returns the exit code.
+func Main(env Env) (code int) {
+	defer func() {
+		if r := recover(); r != nil {
+			fmt.Fprintf(env.Stderr, "goodput: internal error: %v\n%s\nplease report this, with the command that you ran\n", r, debug.Stack())
+			code = exitInternal
+		}
+	}()
+	root := newRoot(&env)
+	root.SetArgs(env.Args)
+	err := root.Execute()
+	if err != nil {
+		fmt.Fprintf(env.Stderr, "goodput: %s\n", strings.TrimSpace(err.Error()))
+	}
+	return exitCode(err)
+}
+
+func newRoot(env *Env) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "goodput",
+		Short: "measure how much load an LLM serving stack carries while users get what they were promised",
+		Long: `goodput offers load open-loop to any OpenAI-compatible server or router, or to its
+own pool of fake GPU engines, and records every request.
+
+A first test, in virtual time, without any server:
+
+  goodput run --request-rate 8 --num-prompts 500 --dataset-name prefix_repetition`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.SetOut(env.Stdout)
+	root.SetErr(env.Stderr)
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(newRun(env), newServe(env), newReport(env), newRecover(env), newVersion(env))
+	return root
+}

@@ -1,0 +1,173 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"goodput/datasets"
+	"goodput/loadgen/clock"
+	"goodput/loadgen/observe"
+	"goodput/loadgen/plan"
+	"goodput/report/render"
+)
+
+func newRun(env *Env) *cobra.Command {
+	var asJSON, printPlan bool
+	var flags *planFlags
+	c := &cobra.Command{
+		Use:   "run",
+		Short: "offer one load and record every request",
+		Long: `Run offers one open-loop load: to --base-url, or, without it, to a pool of fake
+engines in this process, in virtual time unless --speed says otherwise. The
+schedule is fixed before the run and never waits for answers. Every request
+becomes a row of Parquet in the run directory; the figures printed at the end
+are read back from there.`,
+		Example: `  goodput run --request-rate 8 --num-prompts 500 --dataset-name prefix_repetition --replicas 4
+  goodput run --request-rate 8 --goodput ttft:2000 --goodput tpot:50 --json
+  goodput run --base-url http://127.0.0.1:8000 --request-rate 4 --num-prompts 200 --ignore-eos`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("unexpected argument %q: every parameter is a flag", args[0])
+			}
+			return nil
+		},
+		RunE: func(*cobra.Command, []string) error {
+			p, err := flags.resolve(env, (*plan.Plan).Validate)
+			if err != nil {
+				return err
+			}
+			set, p, err := openDataset(p)
+			if err != nil {
+				return err
+			}
+			if printPlan {
+				text, err := p.YAML()
+				if err == nil {
+					_, err = env.Stdout.Write(text)
+				}
+				return err
+			}
+			return execute(env, p, set, asJSON)
+		},
+	}
+	flags = newPlanFlags(c, "load", "dataset", "target", "pool", "speed", "engine", "output")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the figures as JSON")
+	c.Flags().BoolVar(&printPlan, "print-plan", false, "print the resolved plan and stop")
+	return c
+}
+
+// execute runs the plan and prints its figures.
+func execute(env *Env, p plan.Plan, set datasets.Set, asJSON bool) error {
+	slo, err := observe.ParseSLO(sloItems(&p))
+	if err != nil {
+		return fmt.Errorf("--goodput: %w", err)
+	}
+	s, err := newSession(env, p, set, slo)
+	if err != nil {
+		return err
+	}
+	describeLoad(env.Stderr, s)
+	if err := s.open(); err != nil {
+		return err
+	}
+	if err := s.run(env); err != nil {
+		return err
+	}
+	report, err := loadReport(s.dir)
+	if err != nil {
+		return exitf(exitInternal, "the run is recorded, but can't be read back: %w", err)
+	}
+	print := render.Text
+	if asJSON {
+		print = render.JSON
+	}
+	if err := print(env.Stdout, report); err != nil {
+		return fmt.Errorf("printing the figures: %w", err)
+	}
+	return verdict(s, report)
+}
+
+// verdict is the error, if any, that a finished run ends the program with.
+func verdict(s *session, r *render.Report) error {
+	switch failed := r.Failed(); {
+	case s.dispatcher.Interrupted():
+		return exitf(exitInterrupted, "interrupted: %s holds what was recorded", s.dir)
+	case s.dispatcher.Err() != nil:
+		return exitf(exitInternal, "the schedule broke off: %w", s.dispatcher.Err())
+	case r.Scheduled > 0 && float64(failed) > s.plan.MaxErrorRate*float64(r.Scheduled):
+		return exitf(exitTarget, "%d of %d requests failed, more than --max-error-rate %v allows", failed, r.Scheduled, s.plan.MaxErrorRate)
+	case !r.Health.Valid():
+		return exitf(exitInvalid, "the measurement is invalid (%s): %s", r.Health.Verdict, strings.Join(r.Health.Why, "; "))
+	}
+	return nil
+}
+
+// describeLoad prints, before the run, what is about to be offered to whom.
+func describeLoad(w io.Writer, s *session) {
+	n := s.plan.NumPrompts
+	if n == 0 {
+		n = s.set.Len()
+	}
+	d := datasets.Describe(s.set, n)
+	fmt.Fprintf(w, "dataset    %s\n", s.set)
+	fmt.Fprintf(w, "           %d requests, mean %.1f tokens in, %.1f out", d.Items, d.MeanIn(), d.MeanOut())
+	if rate, ok := d.Rate(); ok {
+		fmt.Fprintf(w, ", recorded over %s at %.4g/s", d.Span.Round(time.Millisecond), rate)
+		if rate < 0.01 || rate > 10_000 {
+			fmt.Fprintf(w, " (is the time unit of the file what %s says?)", s.plan.DatasetName)
+		}
+	}
+	if hit, ok := datasets.Ideal(s.set, n, s.plan.EngineBlockSize).Rate(); ok {
+		fmt.Fprintf(w, ", ideal prefix hit %.1f %%", 100*hit)
+	} else {
+		fmt.Fprint(w, ", prefix reuse unknown")
+	}
+	fmt.Fprintf(w, "\ntarget     %s\n", s.targetText)
+	fmt.Fprintf(w, "arrivals   %s", s.plan.Arrival)
+	if r := s.plan.RequestRate; r > 0 {
+		fmt.Fprintf(w, ", %s/s", r)
+	}
+	fmt.Fprintln(w)
+}
+
+// runDir is where the run goes: --out, or a name of its own below runs/.
+func runDir(p *plan.Plan) string {
+	if p.Out != "" {
+		return p.Out
+	}
+	return filepath.Join("runs", clock.Wall().UTC().Format("20060102T150405.000Z")+"-"+p.Hash())
+}
+
+// modelName asks the server for its first model when none was named.
+func modelName(p *plan.Plan, list func(context.Context) ([]string, error)) (string, error) {
+	if p.Model != "" {
+		return p.Model, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	names, err := list(ctx)
+	if err != nil {
+		return "", exitf(exitTarget, "asking for the model's name: %w (or name it with --model)", err)
+	}
+	return names[0], nil
+}
+
+// toFile writes to the named file, or to w without a name.
+func toFile(w io.Writer, name string, write func(io.Writer) error) error {
+	if name == "" {
+		return write(w)
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(f), f.Close())
+}

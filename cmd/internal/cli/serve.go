@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"goodput/fakeengine/router"
+	"goodput/fakeengine/server"
+	"goodput/loadgen/clock"
+	"goodput/loadgen/plan"
+)
+
+// shutdownGrace is how long running streams may go on after the first signal.
+const shutdownGrace = 10 * time.Second
+
+// serveOptions are the flags that only serve has.
+type serveOptions struct {
+	listen    string
+	perPort   bool
+	timeScale float64
+	truth     string
+	model     string
+	seed      uint64
+}
+
+func newServe(env *Env) *cobra.Command {
+	var o serveOptions
+	var flags *planFlags
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "serve fake engines over HTTP, as vLLM would",
+		Long: `Serve runs fake engines in real time behind an OpenAI-compatible API: behind one
+port and the rule of --router, or one port a replica for a router under test.
+It prints a line for each address that listens, and stops in good order on
+Ctrl-C or SIGTERM.`,
+		Example: `  goodput serve --replicas 4 --listen 127.0.0.1:9000
+  goodput serve --replicas 4 --listen 127.0.0.1:9001 --per-replica-ports
+  curl -N http://127.0.0.1:9000/v1/completions -d '{"prompt": "once upon a time", "max_tokens": 8, "stream": true}'`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			p, err := flags.resolve(env, (*plan.Plan).ValidatePool)
+			if err != nil {
+				return err
+			}
+			return serve(env, p, o)
+		},
+	}
+	c.Flags().StringVar(&o.listen, "listen", "127.0.0.1:9000", "address to listen on; port 0 takes a free one")
+	c.Flags().BoolVar(&o.perPort, "per-replica-ports", false, "one port a replica, counting up from that of --listen, instead of one for all")
+	c.Flags().Float64Var(&o.timeScale, "time-scale", 1, "engine seconds per wall second")
+	c.Flags().StringVar(&o.truth, "truth-log", "", "file for a JSON line per request with what the engine knows of it")
+	c.Flags().StringVar(&o.model, "model", "", "model name on the wire; empty: that of --engine-model")
+	c.Flags().Uint64Var(&o.seed, "seed", 0, "root of the router's random choices")
+	flags = newPlanFlags(c, "pool", "engine")
+	return c
+}
+
+func serve(env *Env, p plan.Plan, o serveOptions) (err error) {
+	setup, err := newEngineSetup(&p)
+	if err != nil {
+		return err
+	}
+	policy, err := router.New(p.Router, o.seed)
+	if err != nil {
+		return fmt.Errorf("--router: %w", err)
+	}
+	loop, err := clock.NewReal(clock.Speed(o.timeScale))
+	if err != nil {
+		return fmt.Errorf("--time-scale: %w", err)
+	}
+	c := server.Config{
+		Model: o.model, Replicas: p.Replicas, Engine: setup.config, Step: setup.step, Policy: policy, Loop: loop,
+	}
+	if c.Model == "" {
+		c.Model = p.EngineModel
+	}
+	if o.truth != "" {
+		f, err := os.Create(o.truth)
+		if err != nil {
+			return fmt.Errorf("--truth-log: %w", err)
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		c.Truth = f
+	}
+	engines, err := server.New(c)
+	if err != nil {
+		return err
+	}
+	listeners, err := listen(o.listen, o.perPort, p.Replicas)
+	if err != nil {
+		return err
+	}
+	loop.Start(0)
+	loopDone := make(chan struct{})
+	go func() {
+		defer close(loopDone)
+		loop.Run()
+	}()
+	fmt.Fprintf(env.Stdout, "%d engines: %s\n", p.Replicas, setup.text)
+	err = serveUntilSignal(env, engines, listeners, o.perPort)
+	loop.Stop()
+	<-loopDone
+	return err
+}
+
+// listen opens all listeners, or none.
+func listen(addr string, perPort bool, replicas int) ([]net.Listener, error) {
+	host, port, err := net.SplitHostPort(addr)
+	first, perr := strconv.Atoi(port)
+	n := 1
+	if perPort {
+		n = replicas
+	}
+	if err != nil || perr != nil || host == "" || first < 0 || first+n-1 > 65535 {
+		return nil, fmt.Errorf("--listen: %q is not an address of the form 127.0.0.1:9000 with room for %d ports", addr, n)
+	}
+	var out []net.Listener
+	for i := range n {
+		at := first
+		if first != 0 {
+			at += i
+		}
+		l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(at)))
+		if err != nil {
+			for _, l := range out {
+				err = errors.Join(err, l.Close())
+			}
+			return nil, fmt.Errorf("--listen: %w (choose another port, or 0 for a free one)", err)
+		}
+		out = append(out, l)
+	}
+	return out, nil
+}
+
+// serveUntilSignal serves on all listeners until a signal comes or one fails.
+func serveUntilSignal(env *Env, engines *server.Server, listeners []net.Listener, perPort bool) error {
+	failed := make(chan error, len(listeners))
+	var servers []*http.Server
+	for i, l := range listeners {
+		h, what := engines.Handler(), "all replicas"
+		if perPort {
+			h, what = engines.Replica(i), fmt.Sprintf("replica %d", i)
+		}
+		s := &http.Server{Handler: h, ReadHeaderTimeout: 30 * time.Second, MaxHeaderBytes: 64 << 10}
+		servers = append(servers, s)
+		go func() { failed <- s.Serve(l) }()
+		fmt.Fprintf(env.Stdout, "listening on http://%s (%s)\n", l.Addr(), what)
+	}
+	var cause error
+	select {
+	case cause = <-failed:
+	case <-env.Interrupts:
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownGrace)
+	defer cancel()
+	go func() { // a second signal cuts the running streams
+		select {
+		case <-env.Interrupts:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	err := engines.Close(ctx)
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		err = nil // streams were cut, as announced
+	}
+	for _, s := range servers {
+		err = errors.Join(err, s.Close())
+	}
+	return errors.Join(cause, err)
+}

@@ -1,0 +1,227 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"goodput/datasets"
+	"goodput/datasets/prompt"
+	"goodput/loadgen/clock"
+	"goodput/loadgen/dispatch"
+	"goodput/loadgen/monitor"
+	"goodput/loadgen/observe"
+	"goodput/loadgen/plan"
+	"goodput/loadgen/record"
+	"goodput/loadgen/rng"
+	"goodput/loadgen/target"
+	"goodput/loadgen/target/openai"
+	"goodput/loadgen/wire"
+)
+
+// startLead is the time between opening the run's files and instant 0 of a real
+// run, so that the first arrivals are not late for want of an open file.
+const startLead = 20 * time.Millisecond
+
+// session is one run, composed.
+type session struct {
+	plan plan.Plan
+	set  datasets.Set
+	slo  observe.SLO
+	dir  string
+	log  io.Writer
+
+	loop       clock.Runner
+	stamp      clock.Stamper // nil in virtual time: only the loop knows the time
+	target     target.Target
+	targetText string
+	close      func()
+
+	writer     *record.Writer
+	dispatcher *dispatch.Dispatcher
+	monitor    *monitor.Monitor
+	epoch      time.Time // wall time of instant 0; zero in virtual time
+}
+
+// newSession makes everything that can fail before the first file is written.
+func newSession(env *Env, p plan.Plan, set datasets.Set, slo observe.SLO) (*session, error) {
+	s := &session{plan: p, set: set, slo: slo, dir: runDir(&p), log: env.Stderr, close: func() {}}
+	if p.BaseURL == "" && p.Speed.Virtual() {
+		s.loop = clock.NewVirtual()
+	} else {
+		speed := 1.0
+		if !p.Speed.Virtual() {
+			speed = float64(p.Speed)
+		}
+		r, err := clock.NewReal(clock.Speed(speed))
+		if err != nil {
+			return nil, err
+		}
+		s.loop, s.stamp = r, r
+	}
+	if p.BaseURL != "" {
+		return s, s.connect(env)
+	}
+	setup, err := newEngineSetup(&p)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := newPool(&p, setup, s.loop)
+	if err != nil {
+		return nil, err
+	}
+	s.target = pool
+	s.targetText = fmt.Sprintf("%d in-process engines (%s), router %s", p.Replicas, setup.text, p.Router)
+	return s, nil
+}
+
+// connect makes the client of a real endpoint.
+func (s *session) connect(env *Env) error {
+	key, err := apiKey(env, &s.plan)
+	if err != nil {
+		return err
+	}
+	header := http.Header{}
+	for _, h := range s.plan.Header {
+		name, value, _ := strings.Cut(h, "=")
+		header.Add(name, value)
+	}
+	c := openai.Config{
+		BaseURL: s.plan.BaseURL, Endpoint: s.plan.Endpoint, Chat: s.plan.Backend == "openai-chat",
+		Model: s.plan.Model, Header: header, APIKey: key,
+		Prompt: func(spans []target.Span) wire.Prompt { return prompt.New(spans) },
+		Loop:   s.loop, Stamp: s.stamp,
+		TTFTTimeout: s.plan.TTFTTimeout, RequestTimeout: s.plan.RequestTimeout,
+	}
+	client, err := openai.New(c)
+	if err != nil {
+		return err
+	}
+	if c.Model, err = modelName(&s.plan, client.Models); err != nil {
+		return err
+	}
+	client.Close()
+	if client, err = openai.New(c); err != nil {
+		return err
+	}
+	s.target, s.close = client, client.Close
+	s.targetText = fmt.Sprintf("%s%s, model %s", strings.TrimRight(c.BaseURL, "/"), c.Endpoint, c.Model)
+	return nil
+}
+
+// open creates the run directory and the dispatcher.
+func (s *session) open() error {
+	source, err := newSource(&s.plan, s.set)
+	if err != nil {
+		return err
+	}
+	hash := s.plan.Hash()
+	m := record.Meta{
+		RunID: hash, PlanHash: hash, Seed: s.plan.Seed, Version: versionText(),
+		Virtual: s.stamp == nil, Started: clock.Wall(),
+		Target: map[string]string{"text": s.targetText}, Dataset: map[string]string{"text": s.set.String()},
+	}
+	salt := s.plan.Seed
+	if r, real := s.loop.(*clock.Real); real {
+		s.epoch = r.Start(startLead)
+		m.Epoch = s.epoch
+		m.RunID = s.epoch.UTC().Format("20060102T150405.000000Z") + "-" + hash
+		// Spans of two real runs may meet in one collector, so trace ids differ
+		// from run to run.
+		stream := rng.New(s.plan.Seed, m.RunID, 0)
+		salt = stream.Uint64()
+	}
+	loud := record.OnError(func(err error) {
+		fmt.Fprintf(s.log, "goodput: recording stopped: %v; the load goes on, the run will be invalid\n", err)
+	})
+	if s.writer, err = record.Create(s.dir, m, loud); err != nil {
+		return err
+	}
+	text, err := s.plan.YAML()
+	if err == nil {
+		err = s.writer.WriteFile(planName, text)
+	}
+	if err != nil {
+		return errors.Join(err, s.writer.Close(record.Final{State: record.Interrupted, EndedAt: clock.Never}))
+	}
+	s.monitor = monitor.New(int64(s.plan.NumPrompts))
+	s.dispatcher, err = dispatch.New(dispatch.Config{
+		Loop: s.loop, Source: source, Set: s.set, Target: s.target,
+		Identity:  dispatch.Identity{RunID: m.RunID, Salt: salt},
+		IgnoreEOS: s.plan.IgnoreEOS, SLO: s.slo, Drain: s.plan.Drain,
+		PlannedCached: plannedCached(s.set, s.plan.EngineBlockSize),
+		Record:        s.writer.Write, Monitor: s.monitor, Finished: s.loop.Stop,
+	})
+	return err
+}
+
+// plannedCached tells, request by request, what an infinite cache would hold;
+// nil for a set that does not say which prompts begin alike.
+func plannedCached(set datasets.Set, block int) func(*datasets.Item) int32 {
+	cache, known := datasets.NewIdealCache(set, block)
+	if !known {
+		return nil
+	}
+	return func(it *datasets.Item) int32 { return int32(cache.Take(it)) }
+}
+
+// run offers the load until every request has its row, and closes the files.
+func (s *session) run(env *Env) error {
+	over := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-env.Interrupts: // a nil channel never delivers
+				fmt.Fprintf(env.Stderr, "goodput: interrupted: waiting up to %v for unfinished requests; once more to stop now\n", s.plan.Drain)
+				s.dispatcher.Interrupt()
+			case <-over:
+				return
+			}
+		}
+	}()
+	stop := showProgress(env, s.monitor, s.stamp)
+	s.dispatcher.Begin()
+	s.loop.Run()
+	close(over)
+	stop()
+	ended := clock.Never
+	if s.stamp != nil {
+		ended = s.stamp.Stamp()
+	}
+	s.close()
+	return s.finish(ended)
+}
+
+// finish writes the account of the run.
+func (s *session) finish(ended clock.Time) error {
+	c := s.dispatcher.Counts()
+	f := record.Final{
+		State: record.Complete, Ended: clock.Wall(), EndedAt: ended,
+		Counts: &record.Counts{
+			Scheduled: c.Scheduled, Completed: c.Completed(), Failed: c.Failed(), Dropped: c.Dropped(), Censored: c.Censored(),
+		},
+		Counters: counters(s.dispatcher.Counters()),
+	}
+	if from, to := s.dispatcher.Window(); from.Known() {
+		f.Window = &record.Window{Start: from, End: to}
+	}
+	if s.dispatcher.Interrupted() || s.dispatcher.Err() != nil {
+		f.State = record.Interrupted
+	}
+	if err := s.writer.Close(f); err != nil {
+		return exitf(exitInvalid, "recording %s: %w", s.dir, err)
+	}
+	return nil
+}
+
+// counters names everything that was dropped, clamped or not understood.
+func counters(c dispatch.Counters) map[string]int64 {
+	out := map[string]int64{"abandoned_requests": c.Abandoned, "late_ends": c.LateEnds}
+	for a := range c.Anomalies {
+		out[observe.Anomaly(a).String()] = c.Anomalies[a]
+	}
+	return out
+}

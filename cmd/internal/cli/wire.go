@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"goodput/datasets"
+	"goodput/datasets/trace"
+	"goodput/fakeengine/engine"
+	"goodput/fakeengine/pool"
+	"goodput/fakeengine/router"
+	"goodput/fakeengine/steptime"
+	"goodput/loadgen/clock"
+	"goodput/loadgen/plan"
+	"goodput/loadgen/schedule"
+	"goodput/profiles"
+)
+
+// openDataset makes the set that the plan names, and resolves the plan's
+// remaining defaults with what the set turned out to be.
+func openDataset(p plan.Plan) (datasets.Set, plan.Plan, error) {
+	if plan.Timed(p.DatasetName) {
+		set, err := trace.Open(trace.Format(p.DatasetName), p.DatasetPath, trace.Options{Seed: p.Seed})
+		if err != nil {
+			return nil, p, err
+		}
+		asked := p.NumPrompts
+		p = p.WithDefaults(true, set.Len())
+		if asked > set.Len() {
+			return nil, p, fmt.Errorf("--num-prompts: %d are more than the %d rows of %s: ask for fewer, or leave the flag out", asked, set.Len(), p.DatasetPath)
+		}
+		return set, p, nil
+	}
+	p = p.WithDefaults(false, 0)
+	n := p.NumPrompts
+	if n == 0 {
+		n = enough(p)
+	}
+	var set datasets.Set
+	var err error
+	switch p.DatasetName {
+	case "prefix_repetition":
+		set, err = datasets.NewPrefixRepetition(datasets.PrefixRepetition{
+			PrefixLen: p.PrefixLen, SuffixLen: p.SuffixLen, NumPrefixes: p.NumPrefixes, OutputLen: p.PrefixOutput,
+			NumPrompts: n, Seed: p.Seed, Shuffle: !p.DisableShuffle,
+		})
+	default:
+		set, err = datasets.NewRandom(datasets.Random{
+			InputLen: p.RandomInput, OutputLen: p.RandomOutput, PrefixLen: p.RandomPrefix, RangeRatio: p.RandomRange,
+			NumPrompts: n, Seed: p.Seed,
+		})
+	}
+	return set, p, err
+}
+
+// enough is a number of requests that arrivals bounded by a duration alone will
+// hardly reach: the mean, ten standard deviations (of gaps with the plan's
+// burstiness), and some.
+func enough(p plan.Plan) int {
+	mean := float64(p.RequestRate) * p.Duration.Seconds()
+	spread := 10 * math.Sqrt(mean*max(1, 1/float64(p.Burstiness)))
+	return int(min(mean+spread+100, math.MaxInt32))
+}
+
+// newSource makes the arrivals of the plan.
+func newSource(p *plan.Plan, set datasets.Set) (schedule.Source, error) {
+	c := schedule.Config{
+		Process: schedule.Process(p.Arrival), Rate: float64(p.RequestRate), Burstiness: float64(p.Burstiness),
+		N: p.NumPrompts, Duration: p.Duration, Seed: p.Seed,
+	}
+	if c.N == 0 {
+		c.N = set.Len()
+	}
+	if set.Timed() {
+		c.Len = c.N
+		c.Times = recorded(set)
+	}
+	return schedule.New(c)
+}
+
+// recorded reads the arrival times of a trace.
+func recorded(set datasets.Set) func(i int) time.Duration {
+	var item datasets.Item
+	return func(i int) time.Duration {
+		set.Item(i, &item)
+		return item.At
+	}
+}
+
+// engineSetup is what every engine of a pool has in common.
+type engineSetup struct {
+	config engine.Config
+	step   steptime.Model
+	text   string // for people
+}
+
+// newEngineSetup derives the engines from the plan's profiles.
+func newEngineSetup(p *plan.Plan) (engineSetup, error) {
+	var out engineSetup
+	gpu, err := profiles.LoadGPU(p.GPU)
+	if err != nil {
+		return out, fmt.Errorf("--gpu: %w", err)
+	}
+	model, err := profiles.LoadModel(p.EngineModel)
+	if err != nil {
+		return out, fmt.Errorf("--engine-model: %w", err)
+	}
+	out.config = engine.Config{
+		MaxNumSeqs: p.EngineMaxNumSeqs, MaxNumBatchedTokens: p.EngineMaxNumBatchedTokens,
+		MaxModelLen: p.EngineMaxModelLen, BlockSize: p.EngineBlockSize, NumGPUBlocks: p.EngineNumGPUBlocks,
+		PrefixCaching: p.EnginePrefixCaching, ChunkedPrefill: p.EngineChunkedPrefill,
+		ReserveFullISL: p.EngineReserveFullISL, LongPrefillThreshold: p.EngineLongPrefill,
+		Watermark: p.EngineWatermark, FrontEnd: gpu.FrontEndDelay(),
+	}
+	if out.config.MaxModelLen == 0 {
+		out.config.MaxModelLen = model.MaxLen
+	}
+	blocks := "given"
+	if out.config.NumGPUBlocks == 0 {
+		blocks = "derived"
+		if out.config.NumGPUBlocks, err = profiles.KVBlocks(gpu, model, 1, p.EngineGPUMemory, p.EngineBlockSize); err != nil {
+			return out, err
+		}
+	}
+	if out.step, err = steptime.New(gpu, model, 1, p.EngineMaxNumBatchedTokens); err != nil {
+		return out, err
+	}
+	out.text = fmt.Sprintf("%s with %s, %d KV blocks of %d tokens (%s)",
+		p.GPU, p.EngineModel, out.config.NumGPUBlocks, p.EngineBlockSize, blocks)
+	return out, nil
+}
+
+// newPool makes the in-process target.
+func newPool(p *plan.Plan, setup engineSetup, loop clock.Loop) (*pool.Pool, error) {
+	policy, err := router.New(p.Router, p.Seed)
+	if err != nil {
+		return nil, fmt.Errorf("--router: %w", err)
+	}
+	return pool.New(pool.Config{Replicas: p.Replicas, Engine: setup.config, Step: setup.step, Policy: policy, Loop: loop})
+}
