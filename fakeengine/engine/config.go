@@ -46,20 +46,20 @@ func (c *Config) validate() error {
 		{"MaxModelLen", c.MaxModelLen},
 	} {
 		if f.value < 1 {
-			return fmt.Errorf("%s is %d: need at least 1", f.name, f.value)
+			return fmt.Errorf("engine: %s is %d: need at least 1", f.name, f.value)
 		}
 	}
 	switch {
 	case c.ID < 0:
-		return fmt.Errorf("ID is %d: need 0 or more", c.ID)
+		return fmt.Errorf("engine: ID is %d: need 0 or more", c.ID)
 	case c.LongPrefillThreshold < 0:
-		return fmt.Errorf("LongPrefillThreshold is %d: need a number of tokens, or 0 for no limit", c.LongPrefillThreshold)
+		return fmt.Errorf("engine: LongPrefillThreshold is %d: need a number of tokens, or 0 for no limit", c.LongPrefillThreshold)
 	case !(c.Watermark >= 0 && c.Watermark < 1):
-		return fmt.Errorf("Watermark is %v: need a share of the blocks, 0 <= w < 1", c.Watermark)
+		return fmt.Errorf("engine: Watermark is %v: need a share of the blocks, 0 <= w < 1", c.Watermark)
 	case c.FrontEnd < 0:
-		return fmt.Errorf("FrontEnd is %v: need 0 or more", c.FrontEnd)
+		return fmt.Errorf("engine: FrontEnd is %v: need 0 or more", c.FrontEnd)
 	case !c.ChunkedPrefill && c.MaxNumBatchedTokens < c.MaxModelLen:
-		return fmt.Errorf("MaxNumBatchedTokens is %d, less than MaxModelLen %d: without chunked prefill a prompt must fit into one step; raise the one, lower the other, or turn ChunkedPrefill on", c.MaxNumBatchedTokens, c.MaxModelLen)
+		return fmt.Errorf("engine: MaxNumBatchedTokens is %d, less than MaxModelLen %d: without chunked prefill a prompt must fit into one step; raise the one, lower the other, or turn ChunkedPrefill on", c.MaxNumBatchedTokens, c.MaxModelLen)
 	}
 	return nil
 }

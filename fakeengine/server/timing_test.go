@@ -68,10 +68,7 @@ func (c *client) SetWriteDeadline(time.Time) error {
 func (c *client) tokens() int { return strings.Count(c.body.String(), `"text":" `) }
 
 // later is an event of a test.
-type later struct {
-	at clock.Time
-	do func()
-}
+type later struct{ do func() }
 
 func (e *later) Entity() uint64 { return 1 << 40 }
 func (e *later) Fire(clock.Time) {
