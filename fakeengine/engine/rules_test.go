@@ -22,7 +22,7 @@ func TestR3StepMixesDecodeAndPrefill(t *testing.T) {
 		}
 	}
 	l.wantSteps("1:4", "1:5 2:6", "1:6")
-	want := steptime.Batch{Tokens: 7, Seqs: 2, Emit: 2, DecodeCtx: 5, PrefillPairs2: 36}
+	want := steptime.Batch{Tokens: 7, Seqs: 2, Emit: 2, Prefills: 1, DecodeCtx: 5, DecodeMax: 5, PrefillPairs2: 36}
 	if diff := cmp.Diff(want, mixed); diff != "" {
 		t.Errorf("second step (-want +got):\n%s", diff)
 	}

@@ -6,9 +6,13 @@ package steptime
 type Batch struct {
 	// Tokens computed, in Seqs rows, of which Emit produce an output token.
 	Tokens, Seqs, Emit int
+	// Prefills is the number of rows of several new tokens.
+	Prefills int
 	// DecodeCtx is the sum, over rows of one new token, of the tokens attended
 	// to, the new one included.
 	DecodeCtx int64
+	// DecodeMax is the largest term of that sum; 0: no such row.
+	DecodeMax int64
 	// PrefillHist is the sum, over rows of several new tokens, of the tokens that
 	// were there before.
 	PrefillHist int64
@@ -23,8 +27,10 @@ func (b *Batch) Add(computed, n int) {
 	b.Seqs++
 	if n == 1 {
 		b.DecodeCtx += int64(computed) + 1
+		b.DecodeMax = max(b.DecodeMax, int64(computed)+1)
 		return
 	}
+	b.Prefills++
 	b.PrefillHist += int64(computed)
 	b.PrefillPairs2 += int64(n) * int64(2*computed+n)
 }
