@@ -36,9 +36,9 @@ var latencyTags = [numLatencies]string{"ttft", "tpot", "itl", "e2e", "lag"}
 // order, in the one being filled.
 type latencyLog struct {
 	out     file
-	lines   bytes.Buffer
-	enc     *hdr.HistogramLogWriter
-	hist    [numLatencies]*hdr.PackedHistogram
+	lines   []byte
+	enc     histogramEncoder
+	hist    [numLatencies]*histogram
 	from    clock.Time
 	clamped int64 // values outside of the histograms' range
 }
@@ -49,9 +49,8 @@ func newLatencyLog(d disk, m Meta) (*latencyLog, error) {
 		return nil, err
 	}
 	l := &latencyLog{out: out}
-	l.enc = hdr.NewHistogramLogWriter(&l.lines)
 	for i := range l.hist {
-		l.hist[i] = hdr.NewPacked(1, latencyMaxUS, latencyDigits)
+		l.hist[i] = newHistogram(latencyMaxUS)
 	}
 	if err := l.head(m); err != nil {
 		return nil, fmt.Errorf("write %s: %w", LatencyName, err)
@@ -66,16 +65,22 @@ func (l *latencyLog) head(m Meta) error {
 	if !m.Virtual && !m.Epoch.IsZero() {
 		start = m.Epoch.UnixMilli()
 	}
-	if err := l.enc.OutputLogFormatVersion(); err != nil {
+	var lines bytes.Buffer
+	enc := hdr.NewHistogramLogWriter(&lines)
+	if err := enc.OutputLogFormatVersion(); err != nil {
 		return err
 	}
-	if err := l.enc.OutputComment(" microseconds; the times of the intervals are seconds since the start"); err != nil {
+	if err := enc.OutputComment(" microseconds; the times of the intervals are seconds since the start"); err != nil {
 		return err
 	}
-	if err := l.enc.OutputStartTime(start); err != nil {
+	if err := enc.OutputStartTime(start); err != nil {
 		return err
 	}
-	return l.enc.OutputLegend()
+	if err := enc.OutputLegend(); err != nil {
+		return err
+	}
+	l.lines = lines.Bytes()
+	return nil
 }
 
 func (l *latencyLog) add(r *Request) error {
@@ -95,10 +100,26 @@ func (l *latencyLog) add(r *Request) error {
 	l.record(latTTFT, r.TTFT())
 	l.record(latTPOT, r.TPOT())
 	l.record(latE2E, r.E2E())
-	for _, us := range r.TokenGapsUS {
-		l.recordUS(latITL, int64(us))
-	}
+	l.gaps(r.TokenGapsUS)
 	return nil
+}
+
+// gaps counts gaps between tokens, which are nearly always in range.
+func (l *latencyLog) gaps(us []int32) {
+	if len(us) == 0 {
+		return
+	}
+	least, most := us[0], us[0]
+	for _, v := range us {
+		least, most = min(least, v), max(most, v)
+	}
+	if least >= 0 { // no int32 is above the range
+		l.hist[latITL].addAll(us, least, most)
+		return
+	}
+	for _, v := range us {
+		l.recordUS(latITL, int64(v))
+	}
 }
 
 func (l *latencyLog) record(i int, ns int64) {
@@ -112,27 +133,26 @@ func (l *latencyLog) recordUS(i int, us int64) {
 		us = min(max(us, 0), latencyMaxUS)
 		l.clamped++
 	}
-	if err := l.hist[i].RecordValue(us); err != nil {
-		l.clamped++ // not reached: us is in range
-	}
+	l.hist[i].add(us)
 }
 
 // flush writes the interval, without the metrics that have no value in it.
 func (l *latencyLog) flush() error {
 	for i, h := range l.hist {
-		if h.TotalCount() == 0 {
+		if h.n == 0 {
 			continue
 		}
-		h.SetTag(latencyTags[i]) // Reset clears it
-		h.SetStartTimeMs(int64(l.from) / 1e6)
-		h.SetEndTimeMs(int64(l.from+defaultLatencySpan) / 1e6)
-		if err := l.enc.OutputIntervalPackedHistogram(h); err != nil {
+		l.lines = fmt.Appendf(l.lines, "Tag=%s,%f,%f,%f,", latencyTags[i],
+			float64(l.from/1e6)/1e3, float64(defaultLatencySpan/1e6)/1e3, float64(h.top())/1e6)
+		var err error
+		if l.lines, err = l.enc.append(l.lines, h, latencyMaxUS); err != nil {
 			return fmt.Errorf("write %s: %w", LatencyName, err)
 		}
-		h.Reset()
+		l.lines = append(l.lines, '\n')
+		h.reset()
 	}
-	_, err := l.out.Write(l.lines.Bytes())
-	l.lines.Reset()
+	_, err := l.out.Write(l.lines)
+	l.lines = l.lines[:0]
 	if err != nil {
 		return fmt.Errorf("write %s: %w", LatencyName, err)
 	}
