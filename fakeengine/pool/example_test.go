@@ -7,6 +7,7 @@ import (
 	"goodput/fakeengine/engine"
 	"goodput/fakeengine/pool"
 	"goodput/fakeengine/router"
+	"goodput/fakeengine/steptime"
 	"goodput/loadgen/clock"
 	"goodput/loadgen/target"
 )
@@ -36,7 +37,7 @@ func Example() {
 			MaxNumSeqs: 8, MaxNumBatchedTokens: 2048, MaxModelLen: 4096, BlockSize: 16, NumGPUBlocks: 1000,
 			ChunkedPrefill: true,
 		},
-		Step: flat(10 * time.Millisecond), Policy: policy, Loop: loop,
+		Step: steptime.Shared(flat(10 * time.Millisecond)), Policy: policy, Loop: loop,
 	})
 	if err != nil {
 		fmt.Println(err)

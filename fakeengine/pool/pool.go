@@ -18,8 +18,9 @@ type Config struct {
 	Replicas int
 	// Engine configures each of them; its ID is replaced by the replica number.
 	Engine engine.Config
-	// Step is how long a step takes, for all replicas.
-	Step steptime.Model
+	// Step makes the step-time model of each replica; steptime.Shared gives all of
+	// them the same.
+	Step func(replica int) steptime.Model
 	// Policy picks the replica. It belongs to the pool from then on.
 	Policy router.Policy
 	// Loop is where everything happens.
@@ -55,6 +56,9 @@ func New(c Config) (*Pool, error) {
 	if c.Loop == nil {
 		return nil, errors.New("a pool needs a loop to run on")
 	}
+	if c.Step == nil {
+		return nil, errors.New("a pool needs a step-time model for its engines")
+	}
 	p := &Pool{
 		loop:   c.Loop,
 		block:  c.Engine.BlockSize,
@@ -68,7 +72,7 @@ func New(c Config) (*Pool, error) {
 	p.fleet, p.routed = fleet, fleet.Reads(router.PrefixHashes)
 	for i := range c.Replicas {
 		c.Engine.ID = i
-		e, err := engine.New(c.Engine, c.Step, c.Loop)
+		e, err := engine.New(c.Engine, c.Step(i), c.Loop)
 		if err != nil {
 			return nil, fmt.Errorf("setting up replica %d of the pool: %w", i, err)
 		}

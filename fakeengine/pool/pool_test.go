@@ -47,7 +47,7 @@ func config(tb testing.TB, loop clock.Loop, replicas int, policy string) pool.Co
 			MaxNumSeqs: 8, MaxNumBatchedTokens: 2048, MaxModelLen: 4096, BlockSize: 16, NumGPUBlocks: 1025,
 			PrefixCaching: true, ChunkedPrefill: true, ReserveFullISL: true,
 		},
-		Step: flat(step), Policy: p, Loop: loop,
+		Step: steptime.Shared(flat(step)), Policy: p, Loop: loop,
 	}
 }
 

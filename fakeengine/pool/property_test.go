@@ -75,7 +75,7 @@ func (s script) run(tb testing.TB, loop clock.Loop, recs []recorder, done func()
 	cfg := config(tb, loop, s.replicas, s.policy)
 	cfg.Engine.NumGPUBlocks, cfg.Engine.MaxNumSeqs = s.blocks, s.seqs
 	cfg.Engine.MaxNumBatchedTokens, cfg.Engine.FrontEnd = 64, s.frontEnd
-	cfg.Step = s.step
+	cfg.Step = steptime.Shared(s.step)
 	p := build(tb, cfg)
 	left := len(s.items)
 	for i := range s.items {

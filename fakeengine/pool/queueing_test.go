@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"goodput/fakeengine/steptime"
 	"goodput/loadgen/clock"
 	"goodput/loadgen/rng"
 	"goodput/loadgen/target"
@@ -25,7 +26,7 @@ func waits(t *testing.T, policy string, n int) (wait, m1, m2 float64) {
 	const unit, meanSteps = time.Millisecond, 10
 	loop := clock.NewVirtual()
 	c := config(t, loop, servers, policy)
-	c.Engine.MaxNumSeqs, c.Step = 1, flat(unit)
+	c.Engine.MaxNumSeqs, c.Step = 1, steptime.Shared(flat(unit))
 	p := build(t, c)
 	gaps, lengths := rng.New(5, "gaps", 0), rng.New(5, "lengths", 0)
 	var when float64

@@ -32,7 +32,7 @@ func Example() {
 		panic(err)
 	}
 	srv, err := server.New(server.Config{
-		Model: "llama", Replicas: 2, Step: oneMillisecond{}, Policy: policy, Loop: loop,
+		Model: "llama", Replicas: 2, Step: steptime.Shared(oneMillisecond{}), Policy: policy, Loop: loop,
 		Engine: engine.Config{
 			MaxNumSeqs: 8, MaxNumBatchedTokens: 256, MaxModelLen: 128, BlockSize: 16, NumGPUBlocks: 65,
 			PrefixCaching: true, ChunkedPrefill: true,

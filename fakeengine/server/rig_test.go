@@ -18,10 +18,12 @@ import (
 	"goodput/loadgen/clock"
 )
 
-// evenSteps makes every step take as long.
-type evenSteps time.Duration
+// even makes every step take as long.
+type even time.Duration
 
-func (e evenSteps) Step(*steptime.Batch) int64 { return int64(e) * 1000 }
+func (e even) Step(*steptime.Batch) int64 { return int64(e) * 1000 }
+
+func evenSteps(d time.Duration) func(replica int) steptime.Model { return steptime.Shared(even(d)) }
 
 // rig is a server whose loop runs.
 type rig struct {

@@ -33,8 +33,9 @@ type Config struct {
 	Replicas int
 	// Engine configures each of them; its ID is replaced by the replica number.
 	Engine engine.Config
-	// Step is how long a step takes, for all replicas.
-	Step steptime.Model
+	// Step makes the step-time model of each replica; steptime.Shared gives all of
+	// them the same.
+	Step func(replica int) steptime.Model
 	// Policy picks the replica of a request that comes through Handler. It belongs
 	// to the server from then on.
 	Policy router.Policy
@@ -83,6 +84,9 @@ func New(c Config) (*Server, error) {
 	if c.Loop == nil {
 		return nil, errors.New("a server needs a loop to run its engines on")
 	}
+	if c.Step == nil {
+		return nil, errors.New("a server needs a step-time model for its engines")
+	}
 	if c.Model == "" {
 		return nil, errors.New("a server needs a model name to answer to")
 	}
@@ -103,7 +107,7 @@ func New(c Config) (*Server, error) {
 	shared := families()
 	for i := range c.Replicas {
 		c.Engine.ID = i
-		e, err := engine.New(c.Engine, c.Step, c.Loop)
+		e, err := engine.New(c.Engine, c.Step(i), c.Loop)
 		if err != nil {
 			return nil, fmt.Errorf("setting up replica %d of the server: %w", i, err)
 		}

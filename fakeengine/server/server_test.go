@@ -26,7 +26,7 @@ func TestNewRefuses(t *testing.T) {
 		{"no model", func(c *Config) { c.Model = "" }, "model name"},
 		{"no policy", func(c *Config) { c.Policy = nil }, "policy"},
 		{"no replicas", func(c *Config) { c.Replicas = 0 }, "at least 1"},
-		{"no step time", func(c *Config) { c.Step = nil }, "replica 0"},
+		{"no step time", func(c *Config) { c.Step = nil }, "step-time model"},
 		{"bad engine", func(c *Config) { c.Engine.MaxNumSeqs = 0 }, "MaxNumSeqs"},
 	}
 	for _, tt := range tests {

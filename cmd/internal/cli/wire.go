@@ -91,7 +91,7 @@ func recorded(set datasets.Set) func(i int) time.Duration {
 // engineSetup is what every engine of a pool has in common.
 type engineSetup struct {
 	config engine.Config
-	step   steptime.Model
+	step   func(replica int) steptime.Model
 	text   string // for people
 }
 
@@ -123,9 +123,11 @@ func newEngineSetup(p *plan.Plan) (engineSetup, error) {
 			return out, err
 		}
 	}
-	if out.step, err = steptime.New(gpu, model, 1, p.EngineMaxNumBatchedTokens); err != nil {
+	step, err := steptime.New(gpu, model, 1, p.EngineMaxNumBatchedTokens)
+	if err != nil {
 		return out, err
 	}
+	out.step = steptime.Shared(step)
 	out.text = fmt.Sprintf("%s with %s, %d KV blocks of %d tokens (%s)",
 		p.GPU, p.EngineModel, out.config.NumGPUBlocks, p.EngineBlockSize, blocks)
 	return out, nil
