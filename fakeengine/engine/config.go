@@ -22,6 +22,10 @@ type Config struct {
 	// ChunkedPrefill: a prompt may be computed over several steps. Without it,
 	// MaxNumBatchedTokens must be at least MaxModelLen.
 	ChunkedPrefill bool
+	// AsyncScheduling: the step after the next one is scheduled when a step ends,
+	// while the next one executes, so that the GPU never waits for the scheduler.
+	// An arrival waits for one step more (R25, R26).
+	AsyncScheduling bool
 	// ReserveFullISL: a sequence is admitted only if all its known tokens fit
 	// into free blocks, not just the first chunk.
 	ReserveFullISL bool

@@ -1,6 +1,6 @@
 // Package engine is a continuous-batching LLM engine without the GPU: the
-// scheduler of vLLM v1 in its synchronous form, on a KV account (package kv) and
-// a step-time model (package steptime).
+// scheduler of vLLM v1, synchronous or asynchronous, on a KV account (package kv)
+// and a step-time model (package steptime).
 //
 // Every step walks all running sequences, in order of admission, and then
 // admits waiting ones; nothing is summarised or skipped. That makes it slow next
@@ -13,6 +13,7 @@
 //	R8-R15   waiting sequences: head of line, prefix hits, admission
 //	R16-R20  blocks: eviction, sharing, naming (package kv)
 //	R22-R24  which rows emit tokens, when sequences end and free their blocks
+//	R25-R26  scheduling ahead of the outputs
 //	R32-R33  the instants of a request
 //
 // It draws no chance, speaks no protocol, and makes no text. It is driven by one

@@ -24,16 +24,33 @@ type Engine struct {
 
 	landing  landing
 	boundary boundary
-	awake    bool  // a boundary event is pending
-	stepping bool  // a step runs, and ends at endPS
-	endPS    int64 // picoseconds; the next step starts here, unrounded
-	stepPS   int64
-	// rows are the sequences of the running step, in order of scheduling; an
-	// entry is nil once nothing more is due to it.
-	rows  []*Seq
-	batch steptime.Batch // what they add up to; here, so that it is not allocated
+	awake    bool // a boundary event is pending
+
+	// pipe holds the steps that are scheduled and not over: flying of them, from
+	// pipe[first] on, which executes and ends at endPS. The next one starts there,
+	// unrounded.
+	pipe          [2]step
+	first, flying int
+	depth         int   // most steps in pipe: 2 under asynchronous scheduling
+	endPS         int64 // picoseconds
 
 	counters counters
+}
+
+// step is one pass over the model.
+type step struct {
+	// rows are in order of scheduling.
+	rows  []row
+	batch steptime.Batch // what they add up to; here, so that it is not allocated
+	ps    int64          // duration
+}
+
+// row is the share of one sequence in a step.
+type row struct {
+	s *Seq // nil: nothing more is due to it
+	// emits: the step computes all that is known of the sequence, and so gives a
+	// token (R22).
+	emits bool
 }
 
 // landing is the event at which the head of transit reaches the inbox.
@@ -65,7 +82,10 @@ func New(cfg Config, m steptime.Model, loop clock.Loop) (*Engine, error) {
 	e := &Engine{
 		cfg:       cfg,
 		watermark: int(cfg.Watermark * float64(cfg.NumGPUBlocks)),
-		model:     m, loop: loop, kv: pool,
+		model:     m, loop: loop, kv: pool, depth: 1,
+	}
+	if cfg.AsyncScheduling {
+		e.depth = 2
 	}
 	e.landing.e, e.boundary.e = e, e
 	return e, nil
@@ -124,8 +144,8 @@ func (e *Engine) shareable(s *Seq) []uint64 {
 	return s.Hashes[:min(n, len(s.Hashes))]
 }
 
-// Abort takes s out at once, frees its blocks, drops what the running step
-// computes for it (R24), and calls Finished with Aborted before it returns. It
+// Abort takes s out at once, frees its blocks, drops what steps under way
+// compute for it (R24), and calls Finished with Aborted before it returns. It
 // does nothing if s is not in this engine.
 func (e *Engine) Abort(s *Seq) {
 	switch s.sched.in {
@@ -134,10 +154,6 @@ func (e *Engine) Abort(s *Seq) {
 		return
 	}
 	now := e.loop.Now()
-	if e.stepping && s.sched.row < len(e.rows) && e.rows[s.sched.row] == s {
-		e.rows[s.sched.row] = nil
-	}
-	s.resume(now)
 	e.counters.aborted++
 	e.leave(s, now, Aborted)
 }
@@ -146,11 +162,26 @@ func (e *Engine) Abort(s *Seq) {
 // nothing, while a sequence holds KV blocks (R21).
 func (e *Engine) ResetPrefixCache() bool { return e.kv.Reset() }
 
-// leave ends s.
+// leave ends s. What a step under way still computes for it is wasted.
 func (e *Engine) leave(s *Seq, now clock.Time, why Finish) {
+	for i := range e.pipe {
+		if r := e.pipe[i].find(s, i); r != nil {
+			r.s = nil
+		}
+	}
+	s.resume(now)
 	s.sched.in.remove(s)
 	e.kv.Close(&s.sched.table)
 	s.Sink.Finished(s, now, why)
+}
+
+// find returns the row of s in the step, which is in place i of the pipe, or
+// nil.
+func (st *step) find(s *Seq, i int) *row {
+	if n := s.sched.row[i]; n < len(st.rows) && st.rows[n].s == s {
+		return &st.rows[n]
+	}
+	return nil
 }
 
 func (l *landing) arm() {
@@ -178,17 +209,17 @@ func (l *landing) Fire(now clock.Time) {
 // Entity is the engine's ID.
 func (l *landing) Entity() uint64 { return uint64(l.e.cfg.ID) }
 
-// Fire ends the running step, if any, and starts the next one. All arrivals of
-// the same instant have landed before: a transit ranks before a step.
+// Fire ends the executing step, if any, and schedules what may follow. All
+// arrivals of the same instant have landed before: a transit ranks before a step.
 func (b *boundary) Fire(now clock.Time) {
 	e := b.e
 	e.awake = false
-	if e.stepping {
+	if e.flying > 0 {
 		e.finishStep(now)
 	} else {
 		e.endPS = int64(now) * 1000
 	}
-	e.startStep(now)
+	e.fill(now)
 }
 
 // Entity is the engine's ID.

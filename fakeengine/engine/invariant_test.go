@@ -30,6 +30,7 @@ func drawConfig(t *rapid.T) Config {
 		MaxModelLen:          64,
 		BlockSize:            rapid.IntRange(1, 5).Draw(t, "block size"),
 		PrefixCaching:        rapid.Bool().Draw(t, "prefix caching"),
+		AsyncScheduling:      rapid.Bool().Draw(t, "async"),
 		ChunkedPrefill:       rapid.IntRange(0, 3).Draw(t, "chunked") > 0,
 		ReserveFullISL:       rapid.Bool().Draw(t, "reserve"),
 		LongPrefillThreshold: rapid.SampledFrom([]int{0, 0, 3, 10}).Draw(t, "threshold"),
@@ -110,7 +111,7 @@ func (w *watch) step(b *steptime.Batch) {
 	if b.Seqs > e.cfg.MaxNumSeqs || e.running.n > e.cfg.MaxNumSeqs {
 		w.rt.Fatalf("invariant 8: %d rows, %d running, at most %d sequences", b.Seqs, e.running.n, e.cfg.MaxNumSeqs)
 	}
-	preempted := e.counters.preemptions > w.preemptions
+	preempted := e.counters.preemptions > w.preemptions && w.preemptedNow()
 	w.preemptions = e.counters.preemptions
 	for _, s := range w.waiting {
 		if preempted && s.sched.in == &e.running {
@@ -124,6 +125,17 @@ func (w *watch) step(b *steptime.Batch) {
 	w.checkWork(b, preempted)
 }
 
+// preemptedNow tells a preemption of this scheduling from those of an earlier
+// one that yielded no step.
+func (w *watch) preemptedNow() bool {
+	for s := w.e.waiting.head; s != nil; s = s.sched.next {
+		if s.sched.preemptedAt == w.loop.Now() {
+			return true
+		}
+	}
+	return false
+}
+
 // checkWork: a step leaves nothing undone that it could have done.
 func (w *watch) checkWork(b *steptime.Batch, preempted bool) {
 	e := w.e
@@ -131,7 +143,7 @@ func (w *watch) checkWork(b *steptime.Batch, preempted bool) {
 		return
 	}
 	for s := e.running.head; s != nil; s = s.sched.next {
-		if s.sched.row >= len(e.rows) || e.rows[s.sched.row] != s {
+		if at := e.next(); s.lacks() > 0 && e.pipe[at].find(s, at) == nil {
 			w.rt.Fatalf("invariant 9: sequence %d runs, has no row, and %d tokens of budget are left", s.ID, e.cfg.MaxNumBatchedTokens-b.Tokens)
 		}
 	}

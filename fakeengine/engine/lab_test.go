@@ -53,8 +53,8 @@ func newLab(t testing.TB, cfg Config) *lab {
 // checks the blocks.
 func (l *lab) Step(b *steptime.Batch) int64 {
 	var line []string
-	for _, s := range l.e.rows {
-		line = append(line, fmt.Sprintf("%d:%d", s.ID, s.sched.computed))
+	for _, r := range l.e.pipe[l.e.next()].rows {
+		line = append(line, fmt.Sprintf("%d:%d", r.s.ID, r.s.sched.computed))
 	}
 	l.steps = append(l.steps, strings.Join(line, " "))
 	l.checkBlocks()

@@ -3,30 +3,39 @@ package engine
 import "goodput/loadgen/clock"
 
 // finishStep hands out the tokens of the step that ends at now, in order of
-// scheduling. Sequences that are done leave and free their blocks here, in time
-// for the next step (R23).
+// scheduling, and starts the one behind it. Sequences that are done leave and
+// free their blocks here, in time for the next scheduling (R23), even if a step
+// under way still has a row for them.
 func (e *Engine) finishStep(now clock.Time) {
+	st := &e.pipe[e.first]
 	e.counters.steps++
-	e.counters.busyPS += e.stepPS
-	// Sinks may abort any sequence, which empties its row.
-	for i := range e.rows {
-		s := e.rows[i]
-		if s == nil || s.sched.computed < s.tokens() { // R22
+	e.counters.busyPS += st.ps
+	// Sinks may abort any sequence, which empties its rows.
+	for i := range st.rows {
+		r := &st.rows[i]
+		s := r.s
+		if s == nil || !r.emits { // R22
 			continue
 		}
 		s.Output++
+		s.sched.pending--
 		s.LastToken = now
 		e.counters.generated++
 		if s.Output == 1 {
 			s.FirstToken = now
 			e.counters.prompt += int64(s.Prompt)
 		}
+		if s.sched.in == &e.running {
+			// The token that is known now may have been all that a computed block
+			// lacked for its name.
+			e.kv.Fill(&s.sched.table, s.sched.computed-s.sched.pending)
+		}
 		s.Sink.Tokens(s, now, 1)
-		if e.rows[i] != s {
+		if r.s != s {
 			continue
 		}
 		// The row is over whatever happens now, even if the sink submits s again.
-		e.rows[i] = nil
+		r.s = nil
 		switch {
 		case s.Output == s.StopAt:
 			e.counters.finished++
@@ -36,5 +45,9 @@ func (e *Engine) finishStep(now clock.Time) {
 			e.leave(s, now, Length)
 		}
 	}
-	e.stepping = false
+	st.rows = st.rows[:0]
+	e.first ^= 1
+	if e.flying--; e.flying > 0 {
+		e.endPS += e.pipe[e.first].ps
+	}
 }

@@ -8,42 +8,64 @@ import (
 	"goodput/loadgen/clock"
 )
 
-// startStep schedules a step at now and arranges for its end. With nothing to
-// do the engine goes to sleep until the next landing.
-func (e *Engine) startStep(now clock.Time) {
+// fill schedules steps at now until the pipe is full, and arranges for the end
+// of the executing one. With nothing to do the engine goes to sleep until the
+// next landing.
+//
+// The synchronous scheduler holds one step. The asynchronous one holds two: it
+// schedules step n+2 when n ends, while n+1 executes, and from idle two at once
+// (R25). A scheduling that yields nothing is tried again when the executing step
+// ends.
+func (e *Engine) fill(now clock.Time) {
 	for s := e.inbox.head; s != nil; s = e.inbox.head {
 		e.inbox.remove(s)
 		s.Queued = now
 		e.waiting.pushBack(s)
 	}
-	e.rows, e.batch = e.rows[:0], steptime.Batch{}
+	for e.flying < e.depth && e.schedule(now) {
+	}
+	if e.flying > 0 {
+		e.awake = true
+		e.loop.At(clock.Time((e.endPS+999)/1000), clock.RankStep, &e.boundary)
+	}
+}
+
+// schedule adds a step to the pipe, unless there is nothing to compute.
+func (e *Engine) schedule(now clock.Time) bool {
+	st := &e.pipe[e.next()]
+	st.rows, st.batch = st.rows[:0], steptime.Batch{}
 	budget, preempted := e.scheduleRunning(now)
 	if !preempted {
 		e.scheduleWaiting(now, budget)
 	}
-	if len(e.rows) == 0 {
-		return
+	if len(st.rows) == 0 {
+		return false
 	}
-	e.stepPS = e.model.Step(&e.batch)
-	if e.stepPS <= 0 {
-		panic(fmt.Sprintf("engine %d: the step-time model gave %d ps for %+v: a step must take time", e.cfg.ID, e.stepPS, e.batch))
+	st.ps = e.model.Step(&st.batch)
+	if st.ps <= 0 {
+		panic(fmt.Sprintf("engine %d: the step-time model gave %d ps for %+v: a step must take time", e.cfg.ID, st.ps, st.batch))
 	}
-	e.endPS += e.stepPS
-	e.stepping, e.awake = true, true
-	e.loop.At(clock.Time((e.endPS+999)/1000), clock.RankStep, &e.boundary)
+	if e.flying == 0 {
+		e.endPS += st.ps
+	}
+	e.flying++
+	return true
 }
+
+// next is the place in the pipe behind the steps in it.
+func (e *Engine) next() int { return (e.first + e.flying) & 1 }
 
 // scheduleRunning serves running sequences in order of admission while the
 // budget lasts (R4). A sequence that finds no block pushes out the newest ones,
-// and at last itself (R6). It returns the budget that is left.
-//
-// Outputs are known before the next step is scheduled, so every running
-// sequence lacks at least one token; and Submit keeps sequences within the
-// context length. So two limits of the asynchronous scheduler never bind here.
+// and at last itself (R6). It returns the budget that is left. Submit keeps
+// sequences within the context length, so that limit never binds here.
 func (e *Engine) scheduleRunning(now clock.Time) (budget int, preempted bool) {
 	budget = e.cfg.MaxNumBatchedTokens
 	for s := e.running.head; s != nil && budget > 0; s = s.sched.next {
-		n := min(e.chunk(s.tokens()-s.sched.computed), budget)
+		n := min(e.chunk(s.lacks()), budget)
+		if n == 0 {
+			continue
+		}
 		for !e.kv.Grow(&s.sched.table, s.sched.computed+n) {
 			victim := e.running.tail
 			e.preempt(victim, now)
@@ -102,29 +124,47 @@ func (e *Engine) chunk(n int) int {
 	return n
 }
 
+// lacks is the number of tokens of a running sequence to compute: those that
+// are known, and those that steps under way will give. It is 0 if the latter are
+// the last ones, so that no step is wasted on an answer that ends by its length
+// (R26).
+func (s *Seq) lacks() int {
+	if s.Output+s.sched.pending >= s.MaxTokens {
+		return 0
+	}
+	return s.tokens() + s.sched.pending - s.sched.computed
+}
+
 // advance puts n tokens of s into the step. The count moves when they are
 // scheduled, not when they are done (R15), and the blocks that they complete are
-// named at once, so that a sequence admitted in the same step finds them (R20).
+// named at once, so that a sequence admitted in the same step finds them (R20);
+// but a token without a value yet completes no block (R19).
 func (e *Engine) advance(s *Seq, n int) {
 	from := s.sched.computed
 	to := from + n
 	s.sched.computed = to
-	e.kv.Fill(&s.sched.table, to)
-	e.batch.Add(from, n)
+	e.kv.Fill(&s.sched.table, min(to, s.tokens()))
+	at := e.next()
+	st := &e.pipe[at]
+	st.batch.Add(from, n)
 	if from < s.sched.peak {
 		again := min(to, s.sched.peak) - from
 		s.Recomputed += again
 		e.counters.recomputed += int64(again)
 	}
-	if to == s.tokens() {
-		e.batch.Emit++
+	emits := to == s.tokens()+s.sched.pending
+	if emits {
+		s.sched.pending++
+		st.batch.Emit++
 	}
-	s.sched.row = len(e.rows)
-	e.rows = append(e.rows, s)
+	s.sched.row[at] = len(st.rows)
+	st.rows = append(st.rows, row{s, emits})
 }
 
-// preempt sends s back to the head of the waiting list. It keeps its output and
-// loses its blocks, whose content may still be there when it comes back (R7).
+// preempt sends s back to the head of the waiting list. It keeps its output,
+// also that of a step under way, and loses its blocks, whose content may still
+// be there when it comes back (R7). That step is over before it can come back:
+// nothing is admitted where something was preempted (R8).
 func (e *Engine) preempt(s *Seq, now clock.Time) {
 	e.running.remove(s)
 	e.waiting.pushFront(s)

@@ -65,12 +65,13 @@ type schedState struct {
 	next, prev *Seq  // neighbours in the list in
 	in         *list // nil: not in the engine
 	lands      clock.Time
-	row        int // index in the engine's batch, meaningful only during a step
-	// computed counts the tokens whose KV is or will be there when the running
-	// step ends; peak is the highest value it had before a preemption.
-	computed, peak int
-	preemptedAt    clock.Time // Never: not preempted now
-	table          kv.Table
+	row        [2]int // index in the rows of the engine's steps, by place in the pipe
+	// computed counts the tokens whose KV is or will be there when the scheduled
+	// steps end; peak is the highest value it had before a preemption. pending
+	// counts the output tokens that those steps will give.
+	computed, peak, pending int
+	preemptedAt             clock.Time // Never: not preempted now
+	table                   kv.Table
 }
 
 // Reset clears the Seq for another use. It must not be in an engine.

@@ -21,6 +21,9 @@ type Table struct {
 // Held is the number of blocks that the sequence references.
 func (t *Table) Held() int { return t.held }
 
+// Named is the number of leading blocks that are full and have their names.
+func (t *Table) Named() int { return t.full }
+
 // maxTable bounds the blocks of one table, so that an owner and a position fit
 // into one private name.
 const maxTable = 1 << 24
