@@ -81,10 +81,12 @@ func (f Field) Get(p *Plan) string {
 // Replace is Set, but empties a list first.
 func (f Field) Replace(p *Plan, text string) error {
 	if f.List {
-		reflect.ValueOf(p).Elem().Field(f.index).SetZero()
+		f.clear(p)
 	}
 	return f.Set(p, text)
 }
+
+func (f Field) clear(p *Plan) { reflect.ValueOf(p).Elem().Field(f.index).SetZero() }
 
 // Set parses text into the field of p. For a list it appends.
 func (f Field) Set(p *Plan, text string) error {

@@ -6,12 +6,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"reflect"
 	"regexp"
 	"time"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
 )
 
 // MaxFile is the largest plan file that is read, in bytes.
@@ -32,29 +32,103 @@ func Load(p *Plan, name string, text []byte) error {
 		line := 1 + bytes.Count(text[:m[2]], []byte("\n"))
 		return fmt.Errorf("reading plan %s:%d: %s has a leading zero: write it without", name, line, text[m[2]:m[3]])
 	}
-	// The decoder zeroes its target for a document without content, so it works
-	// on a copy, and such a document changes nothing.
 	q := *p
-	err := decode(text, &q)
-	if errors.Is(err, io.EOF) || (err == nil && reflect.ValueOf(q).IsZero()) {
-		return nil
-	}
-	if err != nil {
+	if err := decode(text, &q); err != nil {
 		return fmt.Errorf("reading plan %s: %s", name, yaml.FormatError(err, false, true))
 	}
 	*p = q
 	return nil
 }
 
-// decode turns a panic of the library, which unusual tags provoke, into an
-// error: a file can't end the program.
+// decode sets the fields of q that the text names. It turns a panic of the
+// library, which unusual text provokes, into an error: a file can't end the
+// program.
 func decode(text []byte, q *Plan) (err error) {
 	defer func() {
 		if recover() != nil {
-			err = errors.New("the YAML can't be read: write plain keys and values, without tags or anchors")
+			err = errors.New("the YAML can't be read: " + plainYAML)
 		}
 	}()
-	return yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(q)
+	file, err := parser.ParseBytes(text, 0)
+	if err != nil {
+		return err
+	}
+	fields := map[string]Field{}
+	for _, f := range Fields() {
+		fields[f.Key] = f
+	}
+	found := false
+	for _, doc := range file.Docs {
+		if doc.Body == nil || doc.Body.Type() == ast.NullType || doc.Body.Type() == ast.CommentType {
+			continue
+		}
+		if found {
+			return fault(doc.Body, "a second document: a plan is one")
+		}
+		found = true
+		body, ok := doc.Body.(ast.MapNode)
+		if !ok {
+			return fault(doc.Body, "a plan is lines of the form key: value, where a key is the name of a flag")
+		}
+		for it := body.MapRange(); it.Next(); {
+			if err := setKey(q, fields, it.Key(), it.Value()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+const plainYAML = "write plain keys and values, without tags, anchors or merges"
+
+// setKey sets the field that one line of the plan names.
+func setKey(q *Plan, fields map[string]Field, key ast.MapKeyNode, value ast.Node) error {
+	name, _ := scalar(key)
+	f, ok := fields[name]
+	if !ok {
+		return fault(key, "unknown key %q: the keys are the names of the flags", name)
+	}
+	items := []ast.Node{value}
+	if list, ok := value.(*ast.SequenceNode); ok {
+		if !f.List {
+			return fault(value, "%s takes one value, not a list", name)
+		}
+		items = list.Values
+	}
+	if f.List {
+		f.clear(q)
+	}
+	for _, item := range items {
+		text, ok := scalar(item)
+		switch {
+		case item.Type() == ast.NullType:
+			return fault(item, "%s has no value: write one, or leave the key out", name)
+		case !ok:
+			return fault(item, "%s: %s", name, plainYAML)
+		}
+		if err := f.Set(q, text); err != nil {
+			return fault(item, "%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// scalar is the text of a plain value, as it was written.
+func scalar(n ast.Node) (text string, ok bool) {
+	switch x := n.(type) {
+	case *ast.StringNode:
+		return x.Value, true
+	case *ast.LiteralNode:
+		return x.Value.Value, true
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
+		return x.GetToken().Value, true
+	}
+	return "", false
+}
+
+// fault is an error that shows where n stands.
+func fault(n ast.Node, format string, args ...any) error {
+	return &yaml.SyntaxError{Message: fmt.Errorf(format, args...).Error(), Token: n.GetToken()}
 }
 
 // YAML is the resolved plan as a file that Load reads back to the same plan.

@@ -27,6 +27,17 @@ func TestLoadIsStrict(t *testing.T) {
 		{"speed zero", "speed: 0\n", []string{"f.yaml", "never ends"}},
 		{"duration without unit", "duration: 5x\n", []string{"f.yaml", "5x"}},
 		{"list for a scalar", "seed: [1, 2]\n", []string{"f.yaml", "1:7"}},
+		{"list for a number that may be inf", "seed: 1\nrequest-rate: [8]\n", []string{"f.yaml", "2:15", "one value"}},
+		{"map for a value", "request-rate: {a: 1}\n", []string{"f.yaml", "1:15", "plain"}},
+		{"fraction of a replica", "replicas: 2.5\n", []string{"f.yaml", "1:11", "2.5", "whole number"}},
+		{"infinity of YAML", "request-rate: .inf\n", []string{"f.yaml", "1:15", ".inf"}},
+		{"no value", "seed: 1\nreplicas:\n", []string{"f.yaml", "2:", "no value"}},
+		{"null", "replicas: ~\n", []string{"f.yaml", "1:11", "no value"}},
+		{"null in a list", "goodput: [ttft:5, ~]\n", []string{"f.yaml", "1:19", "no value"}},
+		{"two documents", "seed: 1\n---\nreplicas: 2\n", []string{"f.yaml", "3:", "second document"}},
+		{"no map", "- seed\n", []string{"f.yaml", "1:1", "key: value"}},
+		{"anchor", "seed: &x 1\n", []string{"f.yaml", "1:7", "plain"}},
+		{"merge", "<<: {seed: 1}\n", []string{"f.yaml", "1:1", "unknown key"}},
 		{"not YAML", "{{{\n", []string{"f.yaml"}},
 		{"too long", strings.Repeat("#\n", MaxFile), []string{"f.yaml", "limit"}},
 	} {
@@ -53,6 +64,12 @@ func TestLoadKeepsWhatTheTextLeavesOut(t *testing.T) {
 	}
 	if !p.RequestRate.Inf() || p.Duration != 90*time.Second || !p.Speed.Virtual() || p.EngineBlockSize != 32 || p.Replicas != 7 {
 		t.Errorf("got %+v", p)
+	}
+	if err := Load(&p, "f", []byte("goodput: ttft:5\n")); err != nil || !cmp.Equal(p.Goodput, []string{"ttft:5"}) {
+		t.Errorf("one item for a list: %v, %v", p.Goodput, err)
+	}
+	if err := Load(&p, "f", []byte("goodput: [tpot:6]\n")); err != nil || !cmp.Equal(p.Goodput, []string{"tpot:6"}) {
+		t.Errorf("a later list replaces the one before: %v, %v", p.Goodput, err)
 	}
 	before := p
 	for _, text := range []string{"", "\n", "# nothing\n", "---\n"} {
@@ -185,6 +202,8 @@ func TestValidate(t *testing.T) {
 		{"negative duration", func(p *Plan) { p.Duration = -1 }, "--duration"},
 		{"one block", func(p *Plan) { p.EngineNumGPUBlocks = 1 }, "--engine.num-gpu-blocks"},
 		{"header without value", func(p *Plan) { p.Header = []string{"X-Key"} }, "--header"},
+		{"header value with a line break", func(p *Plan) { p.Header = []string{"A=hunter2\r\nB: 1"} }, "--header"},
+		{"no memory", func(p *Plan) { p.EngineGPUMemory = 0 }, "--engine.gpu-memory-utilization"},
 		{"header injection", func(p *Plan) { p.Header = []string{"A\r\nB=1"} }, "--header"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

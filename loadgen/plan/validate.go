@@ -51,8 +51,10 @@ func (v *checker) span(flag string, d time.Duration) {
 func (p *Plan) checkTarget(v *checker) {
 	v.oneOf("backend", p.Backend, "openai", "vllm", "openai-chat")
 	for _, h := range p.Header {
-		name, _, found := strings.Cut(h, "=")
-		v.ok(found && validHeader(name), "header", "write it as NAME=VALUE, with a valid header name")
+		name, value, found := strings.Cut(h, "=")
+		good := found && validHeader(name)
+		v.ok(good, "header", "write it as NAME=VALUE, with a valid header name (a recorded plan holds no values: give them again)")
+		v.ok(!good || !strings.ContainsFunc(value, control), "header", "the value of %s holds a control character, such as a line break", name)
 	}
 	if p.BaseURL == "" {
 		v.ok(p.APIKeyFile == "", "api-key-file", "the in-process pool needs no key: leave it out or give --base-url")
@@ -78,8 +80,8 @@ func (p *Plan) checkPool(v *checker) {
 	v.within("engine.num-gpu-blocks", p.EngineNumGPUBlocks, 0, 1<<28)
 	v.within("engine.long-prefill-token-threshold", p.EngineLongPrefill, 0, 1<<20)
 	v.ok(p.EngineNumGPUBlocks != 1, "engine.num-gpu-blocks", "one block is the reserved null block: at least 2 are needed")
-	v.ok(p.EngineGPUMemory > 0 && p.EngineGPUMemory <= 1, "engine.gpu-memory-utilization", "%v is outside 0 to 1", p.EngineGPUMemory)
-	v.ok(p.EngineWatermark >= 0 && p.EngineWatermark < 1, "engine.watermark", "%v is outside 0 to 1", p.EngineWatermark)
+	v.ok(p.EngineGPUMemory > 0 && p.EngineGPUMemory <= 1, "engine.gpu-memory-utilization", "%v is outside 0 (excluded) to 1", p.EngineGPUMemory)
+	v.ok(p.EngineWatermark >= 0 && p.EngineWatermark < 1, "engine.watermark", "%v is outside 0 to 1 (excluded)", p.EngineWatermark)
 	v.ok(p.Speed >= 0 && p.Speed <= 1000, "speed", "%v is outside 0 to 1000: for more, use max", p.Speed)
 }
 
@@ -127,6 +129,9 @@ func (p *Plan) checkDataset(v *checker) {
 
 // Timed reports whether the named dataset is a trace with arrival times.
 func Timed(dataset string) bool { return dataset == "azure" || dataset == "mooncake" }
+
+// control reports whether a header's value can't hold r.
+func control(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
 func validHeader(name string) bool {
 	if name == "" || strings.ContainsFunc(name, func(r rune) bool {
