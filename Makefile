@@ -31,7 +31,7 @@ test: ## run all tests
 race: ## run all tests under the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race ./...
 
-fuzz: ## fuzz each target for FUZZTIME (default 10s)
+fuzz: ## fuzz each target for FUZZTIME (default 10s; 5000x counts runs)
 	@set -e; for p in $$($(GO) list ./...); do \
 		for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
 			echo "fuzz $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p; \

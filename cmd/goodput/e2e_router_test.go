@@ -35,9 +35,24 @@ http {
 `
 
 // TestE2ENginx replays a slice of a real trace through nginx to four replicas
-// and holds what was recorded against what the engines saw.
+// and holds what was recorded against what the engines saw. A run that a busy
+// machine made late says so, and is repeated.
 func TestE2ENginx(t *testing.T) {
 	endToEnd(t, "nginx", "node")
+	for attempt := 1; ; attempt++ {
+		late := replayThroughNginx(t)
+		if !late {
+			return
+		}
+		if attempt == 3 {
+			t.Fatal("the generator was late three times: the machine is too busy for this test")
+		}
+	}
+}
+
+// replayThroughNginx makes one run and checks it, unless the generator was late.
+func replayThroughNginx(t *testing.T) (late bool) {
+	t.Helper()
 	const n, rate = 300, 10.0
 	engines := serve(t, 4, "--replicas", "4", "--per-replica-ports")
 	var servers strings.Builder
@@ -51,6 +66,9 @@ func TestE2ENginx(t *testing.T) {
 	j, code := run(t, "--base-url", "http://"+router, "--dataset-name", "azure", "--dataset-path", trace,
 		"--num-prompts", fmt.Sprint(n), "--request-rate", fmt.Sprint(rate), "--ignore-eos", "--out", dir)
 	engines.stop(t)
+	if code == 4 && j.Health.Verdict == "late" {
+		return true
+	}
 	if code != 0 || j.Outcomes["ok"] != n || j.Health.Verdict != "ok" {
 		t.Fatalf("exit %d, outcomes %v, health %+v", code, j.Outcomes, j.Health)
 	}
@@ -65,6 +83,7 @@ func TestE2ENginx(t *testing.T) {
 	compareWithTruth(t, recorded, truths)
 	compareArrivals(t, recorded, truths, traceTimes(t, trace, n), rate)
 	compareWithDuckDB(t, dir, j)
+	return false
 }
 
 // compareWithTruth holds each row against the engine's own log. Stated bounds:
