@@ -24,7 +24,10 @@ type attempt struct {
 	replica  int
 	seq      engine.Seq
 	hashes   []uint64
-	answered bool // the header is out
+	answered bool         // the header is out
+	cause    target.Cause // of the End, if the engine drops the request
+
+	ttft, total clock.Deadline
 
 	usage  target.Usage
 	server target.Server
@@ -33,14 +36,15 @@ type attempt struct {
 }
 
 var (
-	_ engine.Sink = (*attempt)(nil)
-	_ clock.Event = (*attempt)(nil)
+	_ engine.Sink   = (*attempt)(nil)
+	_ clock.Event   = (*attempt)(nil)
+	_ clock.Expirer = (*attempt)(nil)
 )
 
 // begin fills in what the router and the engine may know of r.
 func (a *attempt) begin(r *target.Request, s target.Sink) {
 	p := a.pool
-	a.req, a.sink, a.answered = r, s, false
+	a.req, a.sink, a.answered, a.cause = r, s, false, target.CauseCanceled
 	shared := sharedTokens(r.Prompt)
 	a.hashes = a.hashes[:0]
 	a.route = router.Request{Session: r.Session, InTokens: r.In, MaxOut: r.Out, Class: r.Class}
@@ -79,6 +83,7 @@ func sharedTokens(prompt []target.Span) int {
 func (a *attempt) Tokens(s *engine.Seq, now clock.Time, n int) {
 	if !a.answered {
 		a.answered = true
+		a.pool.ttft.Remove(&a.ttft)
 		a.sink.Event(target.Event{At: now, Kind: target.Header, Status: statusOK})
 		a.sink.Event(target.Event{At: now, Kind: target.FirstByte})
 	}
@@ -91,7 +96,7 @@ func (a *attempt) Finished(s *engine.Seq, now clock.Time, why engine.Finish) {
 	if why == engine.Aborted {
 		a.pool.n.canceled++
 		a.account(clock.Never)
-		a.result.Cause = target.CauseCanceled
+		a.result.Cause = a.cause
 		if a.answered {
 			a.result.Status = statusOK
 		}
@@ -122,8 +127,28 @@ func (a *attempt) refuse(err error) {
 	a.later()
 }
 
+// watch starts the clocks of the sender's patience.
+func (a *attempt) watch() {
+	p := a.pool
+	if d := p.patience[0]; d > 0 {
+		p.ttft.Add(&a.ttft, a.req.Intended.Add(d), a)
+	}
+	if d := p.patience[1]; d > 0 {
+		p.total.Add(&a.total, a.req.Intended.Add(d), a)
+	}
+}
+
+// Expire implements clock.Expirer: the sender's patience is over, and the replica
+// drops the request as if it had been cancelled.
+func (a *attempt) Expire(id uint64) {
+	a.cause = target.Cause(id)
+	a.pool.engines[a.replica].Abort(&a.seq)
+}
+
 // leave takes the attempt off the books of the pool and the router.
 func (a *attempt) leave() {
+	a.pool.ttft.Remove(&a.ttft)
+	a.pool.total.Remove(&a.total)
 	delete(a.pool.live, a.req)
 	a.pool.fleet.Done(&a.route, a.replica)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"goodput/fakeengine/engine"
 	"goodput/fakeengine/router"
@@ -25,6 +26,10 @@ type Config struct {
 	Policy router.Policy
 	// Loop is where everything happens.
 	Loop clock.Loop
+	// TTFTTimeout and RequestTimeout are the sender's patience, from the intended
+	// time of a request: until the first token, and until the end. 0 is none.
+	TTFTTimeout    time.Duration
+	RequestTimeout time.Duration
 }
 
 // Pool is a number of engines behind one router. It belongs to the loop's
@@ -39,6 +44,9 @@ type Pool struct {
 
 	cached bool // engines have a prefix cache
 	routed bool // the policy reads prefix hashes
+
+	patience    [2]time.Duration // to the first token, to the end; 0: no end
+	ttft, total clock.Deadlines
 
 	live map[*target.Request]*attempt // those in an engine, for Cancel
 	free *attempt                     // list of attempts to be used again
@@ -65,6 +73,9 @@ func New(c Config) (*Pool, error) {
 		cached: c.Engine.PrefixCaching,
 		live:   make(map[*target.Request]*attempt),
 	}
+	p.patience = [2]time.Duration{c.TTFTTimeout, c.RequestTimeout}
+	p.ttft.Init(c.Loop, uint64(target.CauseTTFTTimeout))
+	p.total.Init(c.Loop, uint64(target.CauseTotalTimeout))
 	fleet, err := router.NewFleet(c.Policy, c.Replicas, p.observe)
 	if err != nil {
 		return nil, fmt.Errorf("setting up the router of the pool: %w", err)
@@ -98,7 +109,9 @@ func (p *Pool) Start(r *target.Request, s target.Sink) {
 	if err := p.engines[a.replica].Submit(&a.seq); err != nil {
 		p.n.refused++
 		a.refuse(err)
+		return
 	}
+	a.watch()
 }
 
 // Cancel implements target.Canceler. The replica drops r and frees its blocks at

@@ -9,8 +9,9 @@ type counts struct {
 
 // Stats is the pool's account at one instant.
 type Stats struct {
-	// Started requests are Completed, Canceled, Refused or Live. Refused ones
-	// could never run, whatever the load.
+	// Started requests are Completed, Canceled, Refused or Live. Canceled are all
+	// that the sender gave up, for want of patience too; Refused ones could never
+	// run, whatever the load.
 	Started, Completed, Canceled, Refused, Live uint64
 	// Engines is the sum over the replicas; its KVUsed is their mean.
 	Engines engine.Stats

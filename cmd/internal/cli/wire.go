@@ -139,5 +139,8 @@ func newPool(p *plan.Plan, setup engineSetup, loop clock.Loop) (*pool.Pool, erro
 	if err != nil {
 		return nil, fmt.Errorf("--router: %w", err)
 	}
-	return pool.New(pool.Config{Replicas: p.Replicas, Engine: setup.config, Step: setup.step, Policy: policy, Loop: loop})
+	return pool.New(pool.Config{
+		Replicas: p.Replicas, Engine: setup.config, Step: setup.step, Policy: policy, Loop: loop,
+		TTFTTimeout: p.TTFTTimeout, RequestTimeout: p.RequestTimeout,
+	})
 }

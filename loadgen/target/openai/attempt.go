@@ -27,8 +27,8 @@ type attempt struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
-	ttft, total deadline    // the loop's
-	answering   atomic.Bool // the first token has come: the TTFT timeout is off
+	ttft, total clock.Deadline // the loop's
+	answering   atomic.Bool    // the first token has come: the TTFT timeout is off
 
 	up        *upload
 	connected bool
@@ -45,7 +45,10 @@ type attempt struct {
 	end    clock.Time
 }
 
-var _ clock.Event = (*attempt)(nil)
+var (
+	_ clock.Event   = (*attempt)(nil)
+	_ clock.Expirer = (*attempt)(nil)
+)
 
 // run is the attempt's goroutine.
 func (a *attempt) run() {

@@ -41,7 +41,7 @@ type Client struct {
 	// Owned by the loop's goroutine.
 	live        map[*target.Request]*attempt
 	free        []*wire.Scanner
-	ttft, total deadlines
+	ttft, total clock.Deadlines
 
 	running sync.WaitGroup
 }
@@ -74,8 +74,8 @@ func New(cfg Config) (*Client, error) {
 		live: map[*target.Request]*attempt{},
 	}
 	header.Del("Host")
-	c.ttft.init(cfg.Loop, target.CauseTTFTTimeout, cfg.TTFTTimeout)
-	c.total.init(cfg.Loop, target.CauseTotalTimeout, cfg.RequestTimeout)
+	c.ttft.Init(cfg.Loop, uint64(target.CauseTTFTTimeout))
+	c.total.Init(cfg.Loop, uint64(target.CauseTotalTimeout))
 	return c, nil
 }
 
@@ -118,8 +118,12 @@ func (c *Client) Start(r *target.Request, s target.Sink) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	a := &attempt{c: c, req: r, sink: s, ctx: ctx, cancel: cancel, scanner: c.scanner()}
 	c.live[r] = a
-	c.ttft.add(&a.ttft, a)
-	c.total.add(&a.total, a)
+	if d := c.cfg.TTFTTimeout; d > 0 {
+		c.ttft.Add(&a.ttft, r.Intended.Add(d), a)
+	}
+	if d := c.cfg.RequestTimeout; d > 0 {
+		c.total.Add(&a.total, r.Intended.Add(d), a)
+	}
 	c.running.Go(a.run)
 }
 
@@ -133,8 +137,8 @@ func (c *Client) Cancel(r *target.Request) {
 // ended forgets an attempt. It runs on the loop's goroutine.
 func (c *Client) ended(a *attempt) {
 	delete(c.live, a.req)
-	c.ttft.remove(&a.ttft)
-	c.total.remove(&a.total)
+	c.ttft.Remove(&a.ttft)
+	c.total.Remove(&a.total)
 	a.scanner.Reset(nil)
 	c.free = append(c.free, a.scanner)
 }

@@ -142,7 +142,7 @@ func TestTTFTTimeout(t *testing.T) {
 			r.Start(req, rec)
 			<-arrived
 			r.loop.advance(clock.Time(time.Second) + 4)
-			if r.ttft.root.next == &r.ttft.root {
+			if r.ttft.Empty() {
 				t.Fatal("gave up before the deadline, which counts from the intended time")
 			}
 			r.loop.advance(clock.Time(time.Second) + 5)
