@@ -13,6 +13,7 @@ const (
 	Measured  Status = "measured"  // read off an instrument by the source
 	Fitted    Status = "fitted"    // chosen so that a model meets measurements
 	Datasheet Status = "datasheet" // stated by the vendor or in a published configuration
+	Assumed   Status = "assumed"   // taken over from another part, or a guess: compared with nothing
 )
 
 // Coefficient is one number and where it comes from.
@@ -82,8 +83,8 @@ func (c *Coefficient) check(name string, b bounds, unit string) error {
 		return fmt.Errorf("%s has an error of %v: need 0 or more", name, *c.Error)
 	}
 	switch c.Status {
-	case Measured, Fitted, Datasheet:
+	case Measured, Fitted, Datasheet, Assumed:
 		return nil
 	}
-	return fmt.Errorf("%s has status %q: need %s, %s or %s", name, c.Status, Measured, Fitted, Datasheet)
+	return fmt.Errorf("%s has status %q: need %s, %s, %s or %s", name, c.Status, Measured, Fitted, Datasheet, Assumed)
 }

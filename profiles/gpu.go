@@ -3,6 +3,7 @@ package profiles
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -24,6 +25,9 @@ type GPU struct {
 	WeightBandwidth Coefficient `yaml:"weight_bandwidth_share"`
 	MatmulRate      Coefficient `yaml:"matmul_share"`
 	Blend           Coefficient `yaml:"blend_exponent"`
+	// FP8 holds the rates of FP8 matrix products; nil: the GPU has none, and
+	// multiplies FP8 weights at 16 bits.
+	FP8 *FP8Rates `yaml:"fp8,omitempty"`
 	// KVBandwidth is the share of HBM that reading the KV cache reaches,
 	// AttentionRate the share of Peak of prefill attention.
 	KVBandwidth   Coefficient `yaml:"kv_bandwidth_share"`
@@ -50,6 +54,57 @@ type GPU struct {
 	// with this profile.
 	ITLError  Coefficient `yaml:"itl_error"`
 	TTFTError Coefficient `yaml:"ttft_error"`
+	// Covered says what the measurements behind the two were made with.
+	Covered Coverage `yaml:"covered"`
+}
+
+// FP8Rates are Peak, MatmulRate and WeightBandwidth of FP8 matrix products.
+type FP8Rates struct {
+	Peak            Coefficient `yaml:"peak_flops"`
+	MatmulRate      Coefficient `yaml:"matmul_share"`
+	WeightBandwidth Coefficient `yaml:"weight_bandwidth_share"`
+}
+
+// Coverage is what a profile was compared with. A prediction beyond it is an
+// extrapolation. Empty lists: it was compared with nothing.
+type Coverage struct {
+	TP           []int          `yaml:"tp"`
+	Quantization []Quantization `yaml:"quantization"`
+	// Experts: mixtures of experts were among the models.
+	Experts bool `yaml:"experts"`
+	// MaxBatch is the largest number of sequences in a step; 0: unknown.
+	MaxBatch int `yaml:"max_batch,omitempty"`
+}
+
+// Gaps lists what a prediction for m on tp GPUs has that no measurement behind
+// the profile had; empty: nothing.
+func (c *Coverage) Gaps(m *Model, tp, batch int) []string {
+	var out []string
+	if !slices.Contains(c.TP, tp) {
+		out = append(out, fmt.Sprintf("tensor parallel degree %d", tp))
+	}
+	if !slices.Contains(c.Quantization, m.Quantization) {
+		out = append(out, fmt.Sprintf("%s weights", m.Quantization.text()))
+	}
+	if m.Experts > 0 && !c.Experts {
+		out = append(out, "mixture of experts")
+	}
+	if c.MaxBatch > 0 && batch > c.MaxBatch {
+		out = append(out, fmt.Sprintf("more than %d sequences in a step", c.MaxBatch))
+	}
+	return out
+}
+
+// Rates are what matrix products of a model's layers run at: FLOP/s at the peak,
+// and the shares of it and of HBM that are reached.
+type Rates struct{ Peak, Matmul, Bandwidth float64 }
+
+// Rates returns the rates for weights stored as q.
+func (g *GPU) Rates(q Quantization) Rates {
+	if q == FP8 && g.FP8 != nil {
+		return Rates{g.FP8.Peak.Value, g.FP8.MatmulRate.Value, g.FP8.WeightBandwidth.Value}
+	}
+	return Rates{g.Peak.Value, g.MatmulRate.Value, g.WeightBandwidth.Value}
 }
 
 // Bus is the all-reduce bandwidth of one tensor parallel degree.
@@ -80,12 +135,13 @@ func (g *GPU) FrontEndDelay() time.Duration {
 // validate checks every field and the laws that join them.
 func (g *GPU) validate() error {
 	var errs []error
-	for _, f := range []struct {
+	type field struct {
 		name string
 		c    *Coefficient
 		b    bounds
 		unit string
-	}{
+	}
+	fields := []field{
 		{"peak_flops_bf16", &g.Peak, positive, "FLOP/s"},
 		{"hbm_bandwidth", &g.HBM, positive, "B/s"},
 		{"memory", &g.Memory, positive, "B"},
@@ -104,7 +160,14 @@ func (g *GPU) validate() error {
 		{"non_kv_memory", &g.NonKV, cost, "B"},
 		{"itl_error", &g.ITLError, positive, ""},
 		{"ttft_error", &g.TTFTError, positive, ""},
-	} {
+	}
+	if g.FP8 != nil {
+		fields = append(fields,
+			field{"fp8.peak_flops", &g.FP8.Peak, positive, "FLOP/s"},
+			field{"fp8.matmul_share", &g.FP8.MatmulRate, share, ""},
+			field{"fp8.weight_bandwidth_share", &g.FP8.WeightBandwidth, share, ""})
+	}
+	for _, f := range fields {
 		errs = append(errs, f.c.check(f.name, f.b, f.unit))
 	}
 	seen := map[int]bool{}
@@ -119,6 +182,11 @@ func (g *GPU) validate() error {
 	}
 	if g.NonKV.Value >= g.Memory.Value && g.Memory.Value > 0 {
 		errs = append(errs, fmt.Errorf("non_kv_memory is %v: need less than memory, %v", g.NonKV.Value, g.Memory.Value))
+	}
+	for _, q := range g.Covered.Quantization {
+		if !slices.Contains(Quantizations(), q) {
+			errs = append(errs, fmt.Errorf("covered.quantization holds %q: use %s", q, list(Quantizations())))
+		}
 	}
 	return errors.Join(errs...)
 }

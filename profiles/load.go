@@ -4,6 +4,7 @@ import (
 	"embed"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -36,6 +37,17 @@ func LoadModel(name string) (Model, error) {
 		return Model{}, err
 	}
 	return parseModel(name, data)
+}
+
+// Text returns the file of a GPU or model profile, as it is embedded. An unknown
+// name is an error that lists the known ones.
+func Text(name string) ([]byte, error) {
+	for _, kind := range []string{"gpu", "model"} {
+		if slices.Contains(names(kind), name) {
+			return read(kind, name)
+		}
+	}
+	return nil, fmt.Errorf("no profile %q: use one of %s", name, strings.Join(slices.Concat(GPUs(), Models()), ", "))
 }
 
 func parseGPU(name string, data []byte) (GPU, error) {

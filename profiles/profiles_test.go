@@ -64,6 +64,8 @@ func TestBadGPUProfileNamesTheField(t *testing.T) {
 		{"unknown key", "title:", "titel: x\ntitle:", "titel"},
 		{"degree twice", "tp: 4", "tp: 2", "all_reduce_bus[1].tp is 2"},
 		{"reserve above memory", "value: 2.2e9", "value: 90e9", "non_kv_memory is 9e+10"},
+		{"FP8 without a share", "  matmul_share:\n    value: 0.62", "  matmul_share:\n    value: 0", "fp8.matmul_share is 0"},
+		{"unknown coverage", "quantization: [none]", "quantization: [int3]", `covered.quantization holds "int3"`},
 		{"other name", "name: h100-sxm", "name: h100", `name is "h100"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -102,7 +104,17 @@ func TestBadModelProfileNamesTheField(t *testing.T) {
 		{"missing", "layers: 32\n", "", "layers is missing"},
 		{"negative", "vocab: 128256", "vocab: -1", "vocab is -1"},
 		{"uneven heads", "kv_heads: 8", "kv_heads: 7", "heads is 32: need a multiple"},
-		{"unknown key", "layers:", "experts: 8\nlayers:", "experts"},
+		{"unknown key", "layers:", "expert: 8\nlayers:", "expert"},
+		{"experts without a width", "layers:", "experts: 8\nexperts_per_token: 2\nlayers:", "expert_intermediate is missing"},
+		{"more experts than there are", "layers:", "experts: 8\nexperts_per_token: 9\nexpert_intermediate: 64\nlayers:", "experts_per_token is 9: need 1 to 8"},
+		{"a share of no experts", "layers:", "experts_per_token: 2\nlayers:", "experts_per_token is 2: need 0 to 0"},
+		{"window without layers", "layers:", "sliding_window: 128\nlayers:", "sliding_window is 128: need 0 to 0"},
+		{"sliding layers without a window", "layers:", "sliding_layers: 16\nlayers:", "sliding_window is missing"},
+		{"nothing sees the context", "layers:", "sliding_layers: 32\nsliding_window: 8\nlayers:", "sliding_layers is 32: need 0 to 31"},
+		{"no MLP", "intermediate: 14336", "intermediate: 0", "intermediate is missing"},
+		{"unknown quantization", "quantization: none", "quantization: int3", `quantization "int3" is unknown: use one of none, fp8`},
+		{"experts' quantization", "quantization: none", "quantization: mxfp4", "llama-3.1-8b has none"},
+		{"unknown KV type", "kv_cache_dtype: bfloat16", "kv_cache_dtype: fp4", `kv_cache_dtype "fp4" is unknown`},
 		{"not a number", "hidden: 4096", "hidden: many", "hidden"},
 		{"no source", "source:", "#source:", "source is missing"},
 	} {
@@ -119,14 +131,6 @@ func TestBadModelProfileNamesTheField(t *testing.T) {
 	}
 }
 
-// dense is a gated model in bf16.
-func dense(name string, layers, hidden, heads, kvHeads, intermediate, vocab int) Model {
-	return Model{
-		Name: name, Layers: layers, Hidden: hidden, Heads: heads, KVHeads: kvHeads, HeadDim: 128,
-		Intermediate: intermediate, GatedMLP: true, Vocab: vocab, WeightBytes: 2, KVBytes: 2,
-	}
-}
-
 // Counts that vLLM logged at utilization 0.9 (inference-sim/inference-sim
 // testdata/trained_physics_iter29.json). The profile states the error.
 func TestKVBlocksAgreeWithRealRuns(t *testing.T) {
@@ -134,27 +138,29 @@ func TestKVBlocksAgreeWithRealRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	llama70 := dense("llama-3.1-70b", 80, 8192, 64, 8, 28672, 128256)
-	nemo := dense("mistral-nemo", 40, 5120, 32, 8, 14336, 131072)
 	for _, c := range []struct {
-		model     Model
+		model     string
 		tp, real  int
 		tolerance float64
 	}{
-		{llama70, 4, 30251, 0.005},
-		{llama70, 4, 30425, 0.005},
-		{nemo, 1, 19251, 0.005},
-		{nemo, 2, 48009, 0.005},
-		{dense("qwen2.5-7b", 28, 3584, 28, 4, 18944, 152064), 1, 65352, 0.005},
-		{dense("yi-34b", 60, 7168, 56, 8, 20480, 64000), 2, 20793, 0.005},
-		{dense("llama-2-7b", 32, 4096, 32, 32, 11008, 32000), 1, 7463, *gpu.NonKV.Error},
+		{"llama-3.1-70b", 4, 30251, 0.005},
+		{"llama-3.1-70b", 4, 30425, 0.005},
+		{"mistral-nemo-12b", 1, 19251, 0.005},
+		{"mistral-nemo-12b", 2, 48009, 0.005},
+		{"qwen2.5-7b", 1, 65352, 0.005},
+		{"yi-34b", 2, 20793, 0.005},
+		{"llama-2-7b", 1, 7463, *gpu.NonKV.Error},
 	} {
-		got, err := KVBlocks(gpu, c.model, c.tp, 0.9, 16)
+		model, err := LoadModel(c.model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := KVBlocks(gpu, model, c.tp, 0.9, 16)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if e := float64(got)/float64(c.real) - 1; math.Abs(e) > c.tolerance {
-			t.Errorf("%s tp %d: %d blocks, vLLM had %d: %+.1f%%", c.model.Name, c.tp, got, c.real, 100*e)
+			t.Errorf("%s tp %d: %d blocks, vLLM had %d: %+.1f%%", c.model, c.tp, got, c.real, 100*e)
 		}
 	}
 }
@@ -164,7 +170,10 @@ func TestKVBlocksRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	big := dense("llama-3.1-70b", 80, 8192, 64, 8, 28672, 128256)
+	big, err := LoadModel("llama-3.1-70b")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name  string
 		tp    int
@@ -219,13 +228,14 @@ func FuzzParseGPU(f *testing.F) {
 
 func FuzzParseModel(f *testing.F) {
 	f.Add([]byte(embedded(f, "model", "llama-3.1-8b")))
+	f.Add([]byte(strings.Replace(embedded(f, "model", "gpt-oss-120b"), "gpt-oss-120b", "llama-3.1-8b", 1)))
 	f.Add([]byte("name: llama-3.1-8b\nlayers: 99999999999999999999"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := parseModel("llama-3.1-8b", data)
 		if err != nil {
 			return
 		}
-		if m.Weights() <= 0 || m.KVBytesPerToken(1) <= 0 {
+		if !(m.WeightBytes() > 0) || m.KVBytesPerToken(1) <= 0 || m.ActiveWeights() > m.Weights() {
 			t.Errorf("accepted an impossible model: %+v", m)
 		}
 	})

@@ -1,6 +1,8 @@
 package steptime
 
 import (
+	"fmt"
+	"math"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -31,21 +33,33 @@ func analytic(t testing.TB, tp, maxTokens int) *Analytic {
 	return a
 }
 
-// drawBatch makes a batch that rows could add up to.
-func drawBatch(t *rapid.T) Batch {
-	var b Batch
+// part is one sequence of a batch: tokens that were there, and new ones.
+type part struct{ computed, n int }
+
+// drawRows makes rows, and the batch that they add up to.
+func drawRows(t *rapid.T) ([]part, Batch) {
+	var rows []part
 	for range rapid.IntRange(0, 6).Draw(t, "prefills") {
-		b.Add(rapid.IntRange(0, 100_000).Draw(t, "history"), rapid.IntRange(1, 4000).Draw(t, "new"))
+		rows = append(rows, part{rapid.IntRange(0, 100_000).Draw(t, "history"), rapid.IntRange(1, 4000).Draw(t, "new")})
 	}
 	decodes := rapid.IntRange(0, 512).Draw(t, "decodes")
-	if b.Tokens == 0 {
+	if len(rows) == 0 {
 		decodes++
 	}
 	context := rapid.IntRange(0, 20_000).Draw(t, "context")
 	for range decodes {
-		b.Add(context, 1)
+		rows = append(rows, part{context, 1})
+	}
+	var b Batch
+	for _, r := range rows {
+		b.Add(r.computed, r.n)
 	}
 	b.Emit = rapid.IntRange(0, b.Seqs).Draw(t, "emit")
+	return rows, b
+}
+
+func drawBatch(t *rapid.T) Batch {
+	_, b := drawRows(t)
 	return b
 }
 
@@ -68,57 +82,150 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// Invariant 10: every step of every profile takes at least as long as its
-// arithmetic at the peak rate, and as its memory traffic at the full bandwidth.
-func TestInvariant10NoStepBeatsPhysics(t *testing.T) {
+// engine is one combination of profiles.
+type engine struct {
+	gpu   profiles.GPU
+	model profiles.Model
+	tp    int
+	step  *Analytic
+}
+
+// everyEngine makes all combinations of GPU, model, degree, quantization and KV
+// type that the profiles allow, whether the weights fit or not. The table is
+// short, so that both ways through Step are taken.
+func everyEngine(t *testing.T) []engine {
+	var out []engine
 	for _, gpu := range profiles.GPUs() {
 		for _, model := range profiles.Models() {
 			g, m := load(t, gpu, model)
-			degrees := []int{1}
-			for _, b := range g.Bus {
-				degrees = append(degrees, b.TP)
-			}
-			for _, tp := range degrees {
-				if m.CheckTP(tp) != nil {
-					continue
-				}
-				a, err := New(g, m, tp, 8192)
-				if err != nil {
-					t.Fatal(err)
-				}
-				rapid.Check(t, func(rt *rapid.T) {
-					b := drawBatch(rt)
-					got := float64(a.Step(&b)) / 1e12
-					if floor := arithmetic(&m, &b) / float64(tp) / g.Peak.Value; got < floor {
-						rt.Errorf("%s %s tp %d: %.9f s, the arithmetic alone takes %.9f s: %+v", gpu, model, tp, got, floor, b)
+			for _, q := range profiles.Quantizations() {
+				for _, kv := range profiles.KVCacheDTypes() {
+					stored, err := m.Stored(string(q), string(kv))
+					if err != nil {
+						continue // MXFP4 without experts
 					}
-					if floor := traffic(&m, &b, tp) / g.HBM.Value; got < floor {
-						rt.Errorf("%s %s tp %d: %.9f s, reading memory alone takes %.9f s: %+v", gpu, model, tp, got, floor, b)
+					for _, tp := range []int{1, 2, 4, 8} {
+						if stored.CheckTP(tp) != nil {
+							continue
+						}
+						a, err := New(g, stored, tp, 600)
+						if err != nil {
+							t.Fatal(err)
+						}
+						out = append(out, engine{g, stored, tp, a})
 					}
-				})
+				}
 			}
 		}
 	}
+	return out
 }
 
-// arithmetic is the FLOPs of b on all ranks: a multiply and an add for each
-// weight and token, four operations for each head dimension and causal pair.
-func arithmetic(m *profiles.Model, b *Batch) float64 {
-	linear := 2 * float64(m.Layers) * float64(m.LayerWeights()) * float64(b.Tokens)
-	head := 2 * float64(m.HeadWeights()) * float64(b.Emit)
-	pairs := float64(b.PrefillPairs2)/2 + float64(b.DecodeCtx)
-	return linear + head + 4*float64(m.Layers*m.Heads*m.HeadDim)*pairs
-}
-
-// traffic is the bytes that one rank must read: its weights and the cached
-// context.
-func traffic(m *profiles.Model, b *Batch, tp int) float64 {
-	weights := int64(m.Layers) * m.LayerWeights()
-	if b.Emit > 0 {
-		weights += m.HeadWeights()
+// Invariant 10: every step of every profile takes at least as long as its
+// arithmetic at the peak rate, and as its memory traffic at the full bandwidth.
+func TestInvariant10NoStepBeatsPhysics(t *testing.T) {
+	engines := everyEngine(t)
+	if len(engines) < 1000 {
+		t.Fatalf("only %d combinations of profiles", len(engines))
 	}
-	return float64(weights*int64(m.WeightBytes))/float64(tp) +
-		float64(m.KVBytesPerToken(tp)*(b.DecodeCtx+b.PrefillHist))
+	rapid.Check(t, func(rt *rapid.T) {
+		rows, b := drawRows(rt)
+		for i := range engines {
+			e := &engines[i]
+			got := e.step.Step(&b)
+			name := func() string {
+				return fmt.Sprintf("%s %s tp %d %s weights %s KV: %+v", e.gpu.Name, e.model.Name, e.tp, e.model.Quantization, e.model.KVCacheDType, b)
+			}
+			if floor := e.arithmetic(rows, b.Emit); float64(got) < floor*1e12 {
+				rt.Fatalf("%d ps, the arithmetic alone takes %.9f s: %s", got, floor, name())
+			}
+			floor := e.traffic(rows, b.Emit) / e.gpu.HBM.Value
+			if float64(got) < floor*1e12 {
+				rt.Fatalf("%d ps, reading memory alone takes %.9f s: %s", got, floor, name())
+			}
+			// What jitter respects is not more than a step, and little less than
+			// the larger of the two.
+			best := max(floor, e.arithmetic(rows, b.Emit))
+			if f := e.step.Floor(&b); f > got || float64(f) > best*1e12*1.000001 {
+				rt.Fatalf("a floor of %d ps, want at most %.0f: %s", f, best*1e12, name())
+			} else if e.model.SlidingLayers == 0 && float64(f) < best*1e12*0.999 {
+				rt.Fatalf("a floor of %d ps, want %.0f: %s", f, best*1e12, name())
+			}
+		}
+	})
+}
+
+// arithmetic is the least time in seconds for the FLOPs of one rank: a multiply
+// and an add for each weight that a token meets, in FP8 only if both sides can;
+// four operations for each head dimension and causal pair within the window.
+func (e *engine) arithmetic(rows []part, emit int) float64 {
+	m := &e.model
+	attn := m.Hidden * m.HeadDim * 2 * (m.Heads + m.KVHeads)
+	active := float64(attn + 3*m.Hidden*(m.Intermediate+m.ExpertsPerToken*m.ExpertIntermediate) + m.Hidden*m.Experts)
+	peak := e.gpu.Peak.Value
+	layerPeak := peak
+	if m.Quantization == profiles.FP8 && e.gpu.FP8 != nil {
+		layerPeak = e.gpu.FP8.Peak.Value
+	}
+	var tokens, pairs float64 // pairs summed over layers
+	for _, r := range rows {
+		tokens += float64(r.n)
+		n, s := float64(r.n), float64(r.computed)
+		pairs += float64(m.Layers-m.SlidingLayers) * (n*s + n*n/2)
+		if r.n == 1 {
+			pairs += float64(m.Layers-m.SlidingLayers) / 2 // the token itself
+		}
+	}
+	seconds := 2 * float64(m.Layers) * active * tokens / layerPeak
+	seconds += 2 * float64(m.Vocab) * float64(m.Hidden) * float64(emit) / peak
+	seconds += 4 * float64(m.Heads*m.HeadDim) * pairs / peak
+	return seconds / float64(e.tp)
+}
+
+// traffic is the bytes that one rank must read: its weights, as stored, and the
+// cached context that the rows attend to.
+func (e *engine) traffic(rows []part, emit int) float64 {
+	m := &e.model
+	bits := map[profiles.Quantization]float64{
+		profiles.Unquantized: 16, profiles.FP8: 8, profiles.AWQ: 4 + 20/128.0, profiles.GPTQ: 4 + 20/128.0, profiles.MXFP4: 4 + 8/32.0,
+	}[m.Quantization]
+	sharedBits := bits
+	if m.Quantization == profiles.MXFP4 {
+		sharedBits = 16
+	}
+	attn := m.Hidden * m.HeadDim * 2 * (m.Heads + m.KVHeads)
+	tokens, missed := 0, 1.0
+	for _, r := range rows {
+		tokens += r.n
+	}
+	experts := 0.0
+	if m.Experts > 0 {
+		missed = math.Pow(float64(m.Experts-m.ExpertsPerToken)/float64(m.Experts), float64(tokens))
+		experts = float64(m.Experts) * (1 - missed)
+	}
+	layer := float64(attn+3*m.Hidden*m.Intermediate)*sharedBits/8 +
+		experts*float64(3*m.Hidden*m.ExpertIntermediate)*bits/8
+	if m.Experts > 0 {
+		layer += float64(m.Hidden*m.Experts) * 2
+	}
+	weights := float64(m.Layers) * layer
+	if emit > 0 {
+		weights += float64(m.Vocab*m.Hidden) * 2
+	}
+	kvHeads := max(1, m.KVHeads/e.tp)
+	element := 2.0
+	if m.KVCacheDType == profiles.KVFP8 {
+		element = 1
+	}
+	context := 0.0 // tokens, summed over layers
+	for _, r := range rows {
+		seen := r.computed
+		if r.n == 1 {
+			seen++
+		}
+		context += float64((m.Layers-m.SlidingLayers)*seen + m.SlidingLayers*min(seen, m.SlidingWindow))
+	}
+	return weights/float64(e.tp) + 2*float64(kvHeads*m.HeadDim)*element*context
 }
 
 func TestStepGrowsWithEachField(t *testing.T) {
@@ -150,16 +257,17 @@ func TestStepGrowsWithEachField(t *testing.T) {
 }
 
 func TestBillAddsUpToTheStep(t *testing.T) {
-	for _, tp := range []int{1, 4} {
-		a := analytic(t, tp, 2048)
-		rapid.Check(t, func(rt *rapid.T) {
-			b := drawBatch(rt)
-			bill := a.Bill(&b)
-			if step := a.Step(&b); bill.Total() != step {
-				rt.Errorf("bill of %d ps for a step of %d ps: %+v", bill.Total(), step, bill)
+	engines := everyEngine(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		b := drawBatch(rt)
+		for i := range engines {
+			e := &engines[i]
+			bill := e.step.Bill(&b)
+			if step := e.step.Step(&b); bill.Total() != step {
+				rt.Fatalf("%s %s: a bill of %d ps for a step of %d ps: %+v", e.gpu.Name, e.model.Name, bill.Total(), step, bill)
 			}
-		})
-	}
+		}
+	})
 }
 
 // The form is written out once more, in floating point, for one decode and one

@@ -1,0 +1,65 @@
+package steptime
+
+// Bound is what takes most of a step's time.
+type Bound string
+
+// The bounds.
+const (
+	WeightBound  Bound = "weights" // reading them
+	ComputeBound Bound = "compute" // matrix products, attention and element-wise work
+	KVBound      Bound = "kv"      // reading the KV cache
+	LinkBound    Bound = "link"    // all-reduces
+	LaunchBound  Bound = "launch"  // kernel launches and the host
+)
+
+// Bound names what takes most of Step(b). Matrix products count as weights while
+// reading those takes longer than multiplying, else as compute.
+func (a *Analytic) Bound(b *Batch) Bound {
+	bill := a.Bill(b)
+	sums := [...]struct {
+		bound Bound
+		ps    int64
+	}{
+		{WeightBound, 0},
+		{ComputeBound, bill.Attention + bill.Elementwise},
+		{KVBound, bill.KV},
+		{LinkBound, bill.AllReduce},
+		{LaunchBound, bill.Launch + bill.Step + bill.Sequences},
+	}
+	charge := func(ps int64, computes bool) {
+		if computes {
+			sums[1].ps += ps
+		} else {
+			sums[0].ps += ps
+		}
+	}
+	charge(bill.Matmul, a.layerWork(b.Tokens) > a.layerRead(b.Tokens))
+	charge(bill.Head, a.headWork(b.Emit) > a.headRead())
+	most := sums[0]
+	for _, s := range sums[1:] {
+		if s.ps > most.ps {
+			most = s
+		}
+	}
+	return most.bound
+}
+
+// Floor implements Bounded: the arithmetic of b at the peak rates, or its reads of
+// weights and KV cache at the full bandwidth, whichever takes longer. What
+// Batch does not tell, such as contexts shorter than a sliding window, is left
+// out.
+func (a *Analytic) Floor(b *Batch) int64 {
+	m, layers := &a.model, float64(a.model.Layers)
+	tp, hbm, peak := float64(a.tp), a.gpu.HBM.Value, a.gpu.Peak.Value
+
+	read := layers * m.LayerBytes(b.Tokens) / tp
+	if b.Emit > 0 {
+		read += m.HeadBytes() / tp
+	}
+	read += float64(m.KVBytesPerToken(a.tp)) * float64(b.DecodeCtx+b.PrefillHist)
+
+	matrices := layers * 2 * float64(m.ActiveLayerWeights()) / tp * float64(b.Tokens)
+	rest := 2*float64(m.HeadWeights())/tp*float64(b.Emit) +
+		a.pairFLOPs(m.FullLayers())*(float64(b.PrefillPairs2)/2+float64(b.DecodeCtx))
+	return int64(1e12 * max(read/hbm, matrices/a.rates.Peak+rest/peak))
+}
