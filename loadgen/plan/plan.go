@@ -18,24 +18,30 @@ type Plan struct {
 	Header     []string `yaml:"header,omitempty" group:"target" help:"extra request header KEY=VALUE; repeatable" secret:"values"`
 	APIKeyFile string   `yaml:"api-key-file,omitempty" group:"target" help:"file that holds the API key; otherwise OPENAI_API_KEY is used if set" hash:"-"`
 
+	// What each fake engine runs on, and what it runs.
+	GPU                string `yaml:"gpu" group:"hardware" help:"GPU profile of the engines (goodput profile list)"`
+	EngineModel        string `yaml:"engine-model" group:"hardware" help:"model profile of the engines"`
+	TP                 int    `yaml:"tp" group:"hardware" help:"GPUs of one engine (tensor parallel degree)"`
+	EngineQuantization string `yaml:"engine.quantization,omitempty" group:"hardware" help:"how weights are stored: none, fp8, awq, gptq, mxfp4; empty: as in the model's checkpoint"`
+	EngineKVCacheDType string `yaml:"engine.kv-cache-dtype" group:"hardware" help:"element of the KV cache: auto (the model's own), bfloat16, fp8"`
+
 	// The in-process pool.
-	Replicas    int    `yaml:"replicas" group:"pool" help:"number of fake engines behind the router"`
-	GPU         string `yaml:"gpu" group:"pool" help:"GPU profile of the engines"`
-	EngineModel string `yaml:"engine-model" group:"pool" help:"model profile of the engines"`
-	Router      string `yaml:"router" group:"pool" help:"rule that picks the replica: round-robin, random, least-outstanding, p2c"`
-	Speed       Speed  `yaml:"speed" group:"speed" help:"loop seconds per wall second; max: virtual time, as fast as the processor allows"`
+	Replicas int    `yaml:"replicas" group:"pool" help:"number of fake engines behind the router"`
+	Router   string `yaml:"router" group:"pool" help:"rule that picks the replica: round-robin, random, least-outstanding, p2c"`
+	Speed    Speed  `yaml:"speed" group:"speed" help:"loop seconds per wall second; max: virtual time, as fast as the processor allows"`
 
 	EngineMaxNumSeqs          int     `yaml:"engine.max-num-seqs" group:"engine" help:"most sequences in one step"`
-	EngineMaxNumBatchedTokens int     `yaml:"engine.max-num-batched-tokens" group:"engine" help:"token budget of one step"`
+	EngineMaxNumBatchedTokens int     `yaml:"engine.max-num-batched-tokens" group:"hardware" help:"token budget of one step"`
 	EngineMaxModelLen         int     `yaml:"engine.max-model-len" group:"engine" help:"longest prompt plus answer, in tokens; 0: the model's own"`
-	EngineBlockSize           int     `yaml:"engine.block-size" group:"engine" help:"tokens in one KV block"`
-	EngineNumGPUBlocks        int     `yaml:"engine.num-gpu-blocks" group:"engine" help:"KV blocks of one engine; 0: derived from the GPU's memory"`
-	EngineGPUMemory           float64 `yaml:"engine.gpu-memory-utilization" group:"engine" help:"share of the GPU's memory that the engine may use, for deriving the KV blocks"`
+	EngineBlockSize           int     `yaml:"engine.block-size" group:"hardware" help:"tokens in one KV block"`
+	EngineNumGPUBlocks        int     `yaml:"engine.num-gpu-blocks" group:"hardware" help:"KV blocks of one engine; 0: derived from the GPU's memory"`
+	EngineGPUMemory           float64 `yaml:"engine.gpu-memory-utilization" group:"hardware" help:"share of the GPU's memory that the engine may use, for deriving the KV blocks"`
 	EnginePrefixCaching       bool    `yaml:"engine.enable-prefix-caching" group:"engine" help:"reuse KV blocks of equal prefixes"`
 	EngineChunkedPrefill      bool    `yaml:"engine.enable-chunked-prefill" group:"engine" help:"let a prompt be computed over several steps"`
 	EngineLongPrefill         int     `yaml:"engine.long-prefill-token-threshold" group:"engine" help:"most tokens of one prompt in one step; 0: no limit but the budget"`
 	EngineReserveFullISL      bool    `yaml:"engine.scheduler-reserve-full-isl" group:"engine" help:"admit a request only when its whole prompt fits into free KV blocks"`
 	EngineWatermark           float64 `yaml:"engine.watermark" group:"engine" help:"share of the KV blocks kept free at admission"`
+	EngineStepJitter          float64 `yaml:"engine.step-jitter" group:"engine" help:"spread of step times: standard deviation of the logarithm of a factor with mean 1 on each step, 0 to 1; 0: none"`
 
 	// The load.
 	RequestRate Rate          `yaml:"request-rate" group:"load" help:"mean arrivals per second; inf: all at once"`
@@ -82,6 +88,8 @@ func Default() Plan {
 		Replicas:                  4,
 		GPU:                       "h100-sxm",
 		EngineModel:               "llama-3.1-8b",
+		TP:                        1,
+		EngineKVCacheDType:        "auto",
 		Router:                    "round-robin",
 		EngineMaxNumSeqs:          1024,
 		EngineMaxNumBatchedTokens: 8192,

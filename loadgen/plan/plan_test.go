@@ -191,6 +191,8 @@ func TestValidate(t *testing.T) {
 		{"password in URL", func(p *Plan) { p.BaseURL = "http://u:hunter2@h:80" }, "--base-url"},
 		{"speed with URL", func(p *Plan) { p.BaseURL, p.Speed = "http://h:80", 2 }, "--speed"},
 		{"no replicas", func(p *Plan) { p.Replicas = 0 }, "--replicas"},
+		{"no GPU", func(p *Plan) { p.TP = 0 }, "--tp"},
+		{"jitter", func(p *Plan) { p.EngineStepJitter = 1.5 }, "--engine.step-jitter"},
 		{"negative prompts", func(p *Plan) { p.NumPrompts = -5 }, "--num-prompts"},
 		{"empty prompt", func(p *Plan) { p.PrefixLen, p.SuffixLen = 0, 0 }, "--prefix-repetition-suffix-len"},
 		{"range ratio", func(p *Plan) { p.RandomRange = 1 }, "--random-range-ratio"},

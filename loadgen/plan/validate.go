@@ -73,6 +73,7 @@ func (p *Plan) checkTarget(v *checker) {
 
 func (p *Plan) checkPool(v *checker) {
 	v.within("replicas", p.Replicas, 1, 4096)
+	v.within("tp", p.TP, 1, 64)
 	v.within("engine.max-num-seqs", p.EngineMaxNumSeqs, 1, 1<<16)
 	v.within("engine.max-num-batched-tokens", p.EngineMaxNumBatchedTokens, 1, 1<<20)
 	v.within("engine.max-model-len", p.EngineMaxModelLen, 0, 1<<24)
@@ -82,6 +83,7 @@ func (p *Plan) checkPool(v *checker) {
 	v.ok(p.EngineNumGPUBlocks != 1, "engine.num-gpu-blocks", "one block is the reserved null block: at least 2 are needed")
 	v.ok(p.EngineGPUMemory > 0 && p.EngineGPUMemory <= 1, "engine.gpu-memory-utilization", "%v is outside 0 (excluded) to 1", p.EngineGPUMemory)
 	v.ok(p.EngineWatermark >= 0 && p.EngineWatermark < 1, "engine.watermark", "%v is outside 0 to 1 (excluded)", p.EngineWatermark)
+	v.ok(p.EngineStepJitter >= 0 && p.EngineStepJitter <= 1, "engine.step-jitter", "%v is outside 0 to 1: 0.05 varies steps by about 5 %%", p.EngineStepJitter)
 	v.ok(p.Speed >= 0 && p.Speed <= 1000, "speed", "%v is outside 0 to 1000: for more, use max", p.Speed)
 }
 

@@ -58,7 +58,7 @@ are read back from there.`,
 			return execute(env, p, set, asJSON)
 		},
 	}
-	flags = newPlanFlags(c, "load", "dataset", "target", "pool", "speed", "engine", "output")
+	flags = newPlanFlags(c, "load", "dataset", "target", "hardware", "pool", "speed", "engine", "output")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the figures as JSON")
 	c.Flags().BoolVar(&printPlan, "print-plan", false, "print the resolved plan and stop")
 	return c

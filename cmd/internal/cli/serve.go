@@ -58,12 +58,13 @@ Ctrl-C or SIGTERM.`,
 	c.Flags().Float64Var(&o.timeScale, "time-scale", 1, "engine seconds per wall second")
 	c.Flags().StringVar(&o.truth, "truth-log", "", "file for a JSON line per request with what the engine knows of it")
 	c.Flags().StringVar(&o.model, "model", "", "model name on the wire; empty: that of --engine-model")
-	c.Flags().Uint64Var(&o.seed, "seed", 0, "root of the router's random choices")
-	flags = newPlanFlags(c, "pool", "engine")
+	c.Flags().Uint64Var(&o.seed, "seed", 0, "root of random choices: of the router, and of --engine.step-jitter")
+	flags = newPlanFlags(c, "hardware", "pool", "engine")
 	return c
 }
 
 func serve(env *Env, p plan.Plan, o serveOptions) (err error) {
+	p.Seed = o.seed
 	setup, err := newEngineSetup(&p)
 	if err != nil {
 		return err

@@ -14,7 +14,6 @@ import (
 	"goodput/loadgen/clock"
 	"goodput/loadgen/plan"
 	"goodput/loadgen/schedule"
-	"goodput/profiles"
 )
 
 // openDataset makes the set that the plan names, and resolves the plan's
@@ -98,38 +97,24 @@ type engineSetup struct {
 // newEngineSetup derives the engines from the plan's profiles.
 func newEngineSetup(p *plan.Plan) (engineSetup, error) {
 	var out engineSetup
-	gpu, err := profiles.LoadGPU(p.GPU)
-	if err != nil {
-		return out, fmt.Errorf("--gpu: %w", err)
-	}
-	model, err := profiles.LoadModel(p.EngineModel)
-	if err != nil {
-		return out, fmt.Errorf("--engine-model: %w", err)
-	}
-	out.config = engine.Config{
-		MaxNumSeqs: p.EngineMaxNumSeqs, MaxNumBatchedTokens: p.EngineMaxNumBatchedTokens,
-		MaxModelLen: p.EngineMaxModelLen, BlockSize: p.EngineBlockSize, NumGPUBlocks: p.EngineNumGPUBlocks,
-		PrefixCaching: p.EnginePrefixCaching, ChunkedPrefill: p.EngineChunkedPrefill,
-		ReserveFullISL: p.EngineReserveFullISL, LongPrefillThreshold: p.EngineLongPrefill,
-		Watermark: p.EngineWatermark, FrontEnd: gpu.FrontEndDelay(),
-	}
-	if out.config.MaxModelLen == 0 {
-		out.config.MaxModelLen = model.MaxLen
-	}
-	blocks := "given"
-	if out.config.NumGPUBlocks == 0 {
-		blocks = "derived"
-		if out.config.NumGPUBlocks, err = profiles.KVBlocks(gpu, model, 1, p.EngineGPUMemory, p.EngineBlockSize); err != nil {
-			return out, err
-		}
-	}
-	step, err := steptime.New(gpu, model, 1, p.EngineMaxNumBatchedTokens)
+	h, err := newHardware(p)
 	if err != nil {
 		return out, err
 	}
-	out.step = steptime.Shared(step)
-	out.text = fmt.Sprintf("%s with %s, %d KV blocks of %d tokens (%s)",
-		p.GPU, p.EngineModel, out.config.NumGPUBlocks, p.EngineBlockSize, blocks)
+	out.config = engine.Config{
+		MaxNumSeqs: p.EngineMaxNumSeqs, MaxNumBatchedTokens: p.EngineMaxNumBatchedTokens,
+		MaxModelLen: p.EngineMaxModelLen, BlockSize: p.EngineBlockSize, NumGPUBlocks: h.blocks,
+		PrefixCaching: p.EnginePrefixCaching, ChunkedPrefill: p.EngineChunkedPrefill,
+		ReserveFullISL: p.EngineReserveFullISL, LongPrefillThreshold: p.EngineLongPrefill,
+		Watermark: p.EngineWatermark, FrontEnd: h.gpu.FrontEndDelay(),
+	}
+	if out.config.MaxModelLen == 0 {
+		out.config.MaxModelLen = h.model.MaxLen
+	}
+	if out.step, err = steptime.Jittered(h.step, p.EngineStepJitter, p.Seed); err != nil {
+		return out, fmt.Errorf("--engine.step-jitter: %w", err)
+	}
+	out.text = h.String()
 	return out, nil
 }
 

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"fmt"
+
+	"goodput/fakeengine/steptime"
+	"goodput/loadgen/plan"
+	"goodput/profiles"
+)
+
+// hardware is what the profiles that a plan names come to.
+type hardware struct {
+	gpu   profiles.GPU
+	model profiles.Model // stored as the plan says
+	tp    int
+	step  *steptime.Analytic
+
+	blocks, blockSize int
+	derived           bool // blocks follows from the GPU's memory
+}
+
+// newHardware loads the profiles of a plan. Its errors name the flag to change.
+func newHardware(p *plan.Plan) (h hardware, err error) {
+	h.tp, h.blocks, h.blockSize = p.TP, p.EngineNumGPUBlocks, p.EngineBlockSize
+	if h.gpu, err = profiles.LoadGPU(p.GPU); err != nil {
+		return h, fmt.Errorf("--gpu: %w", err)
+	}
+	checkpoint, err := profiles.LoadModel(p.EngineModel)
+	if err != nil {
+		return h, fmt.Errorf("--engine-model: %w", err)
+	}
+	if h.model, err = checkpoint.Stored(p.EngineQuantization, ""); err != nil {
+		return h, fmt.Errorf("--engine.quantization: %w", err)
+	}
+	if h.model, err = h.model.Stored("", p.EngineKVCacheDType); err != nil {
+		return h, fmt.Errorf("--engine.kv-cache-dtype: %w", err)
+	}
+	if h.step, err = steptime.New(h.gpu, h.model, h.tp, p.EngineMaxNumBatchedTokens); err != nil {
+		return h, fmt.Errorf("--tp: %w", err)
+	}
+	if h.blocks == 0 {
+		h.derived = true
+		h.blocks, err = profiles.KVBlocks(h.gpu, h.model, h.tp, p.EngineGPUMemory, h.blockSize)
+	}
+	return h, err
+}
+
+// String describes one engine.
+func (h *hardware) String() string {
+	gpus, how := h.gpu.Name, "given"
+	if h.tp > 1 {
+		gpus = fmt.Sprintf("%d x %s", h.tp, h.gpu.Name)
+	}
+	if h.derived {
+		how = "derived"
+	}
+	return fmt.Sprintf("%s with %s%s, %d KV blocks of %d tokens (%s)", gpus, h.model.Name, h.storage(), h.blocks, h.blockSize, how)
+}
+
+// storage says how weights and KV cache are stored where that is not 16 bits.
+func (h *hardware) storage() string {
+	var out string
+	if h.model.Quantization != profiles.Unquantized {
+		out += fmt.Sprintf(" (%s)", h.model.Quantization)
+	}
+	if h.model.KVCacheDType != profiles.KVBFloat16 {
+		out += fmt.Sprintf(" (%s KV)", h.model.KVCacheDType)
+	}
+	return out
+}
