@@ -12,9 +12,10 @@ const (
 	LaunchBound  Bound = "launch"  // kernel launches and the host
 )
 
-// Bound names what takes most of Step(b). Matrix products count as weights while
-// reading those takes longer than multiplying, else as compute.
-func (a *Analytic) Bound(b *Batch) Bound {
+// Bound names what takes most of Step(b), and how much of it in picoseconds.
+// Matrix products count as weights while reading those takes longer than
+// multiplying, else as compute.
+func (a *Analytic) Bound(b *Batch) (bound Bound, ps int64) {
 	bill := a.Bill(b)
 	sums := [...]struct {
 		bound Bound
@@ -41,7 +42,7 @@ func (a *Analytic) Bound(b *Batch) Bound {
 			most = s
 		}
 	}
-	return most.bound
+	return most.bound, most.ps
 }
 
 // Floor implements Bounded: the arithmetic of b at the peak rates, or its reads of

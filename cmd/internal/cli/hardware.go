@@ -40,9 +40,11 @@ func newHardware(p *plan.Plan) (h hardware, err error) {
 	}
 	if h.blocks == 0 {
 		h.derived = true
-		h.blocks, err = profiles.KVBlocks(h.gpu, h.model, h.tp, p.EngineGPUMemory, h.blockSize)
+		if h.blocks, err = profiles.KVBlocks(h.gpu, h.model, h.tp, p.EngineGPUMemory, h.blockSize); err != nil {
+			return h, fmt.Errorf("--engine-model: %w", err)
+		}
 	}
-	return h, err
+	return h, nil
 }
 
 // String describes one engine.

@@ -1,0 +1,310 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"goodput/fakeengine/steptime"
+	"goodput/loadgen/plan"
+	"goodput/profiles"
+)
+
+// shape is a step to be explained.
+type shape struct{ batch, context, prefill int }
+
+func newProfileExplain(env *Env) *cobra.Command {
+	var flags *planFlags
+	var batches []int
+	var s shape
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "explain",
+		Short: "print the bill of one engine step",
+		Long: `Explain computes how long one step of a fake engine takes, and why: a number of
+answers that each attend to --context tokens and, with --prefill, a new prompt
+beside them. TPOT is that of the answers alone; TTFT is that of the prompt beside
+them, when it need not wait. The floor is what the GPU could do at best, at its
+peak rate and full bandwidth.
+
+These are estimates for a batch that stays as it is; goodput run shows what comes
+of arrivals.`,
+		Example: `  goodput profile explain --gpu h100-sxm --engine-model llama-3.1-8b --batch 1,8,64
+  goodput profile explain --engine-model llama-3.1-70b --tp 4 --engine.quantization fp8 --batch 32 --context 4096 --prefill 2048
+  goodput profile explain --engine-model mixtral-8x7b --tp 2 --batch 1,4,16,64 --json`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			p, err := flags.resolve(env, (*plan.Plan).ValidatePool)
+			if err != nil {
+				return err
+			}
+			h, err := newHardware(&p)
+			if err != nil {
+				return err
+			}
+			x := newExplanation(&h)
+			for _, s.batch = range batches {
+				if err := s.check(&h.model, p.EngineMaxNumBatchedTokens); err != nil {
+					return err
+				}
+				x.add(&h, s, p.EngineMaxNumBatchedTokens)
+			}
+			if asJSON {
+				return writeJSON(env.Stdout, x)
+			}
+			return x.text(env.Stdout, &h)
+		},
+	}
+	c.Flags().IntSliceVar(&batches, "batch", []int{1}, "answers in the step; several numbers make several columns")
+	c.Flags().IntVar(&s.context, "context", 1024, "tokens that each answer attends to")
+	c.Flags().IntVar(&s.prefill, "prefill", 0, "tokens of a new prompt beside them; 0: none")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the bill as JSON")
+	flags = newPlanFlags(c, "hardware")
+	return c
+}
+
+func (s shape) check(m *profiles.Model, budget int) error {
+	switch {
+	case s.batch < 0 || s.batch > budget:
+		return fmt.Errorf("--batch: %d is outside 0 to %d, the token budget of a step (--engine.max-num-batched-tokens)", s.batch, budget)
+	case s.context < 1 || s.context > m.MaxLen:
+		return fmt.Errorf("--context: %d is outside 1 to %d, the context length of %s", s.context, m.MaxLen, m.Name)
+	case s.prefill < 0 || s.prefill > m.MaxLen:
+		return fmt.Errorf("--prefill: %d is outside 0 to %d, the context length of %s", s.prefill, m.MaxLen, m.Name)
+	case s.batch == 0 && s.prefill == 0:
+		return fmt.Errorf("--batch: a step of no answers and no prompt is none: give --batch 1 or more, or --prefill")
+	case s.prefill > 0 && s.batch == budget:
+		return fmt.Errorf("--batch: %d answers use up the token budget, so the prompt of --prefill never starts: ask for fewer", s.batch)
+	}
+	return nil
+}
+
+// explanation is the answer of profile explain.
+type explanation struct {
+	Schema       int                   `json:"schema"`
+	GPU          string                `json:"gpu"`
+	Model        string                `json:"engine_model"`
+	TP           int                   `json:"tp"`
+	Quantization profiles.Quantization `json:"quantization"`
+	KVCacheDType profiles.KVCacheDType `json:"kv_cache_dtype"`
+	// Multiplies is the type in which the layers' matrices are multiplied.
+	Multiplies   string          `json:"compute_dtype"`
+	WeightBytes  float64         `json:"weight_bytes_per_gpu"`
+	KVPerToken   int64           `json:"kv_bytes_per_token_per_gpu"`
+	KVBlocks     int             `json:"kv_blocks"`
+	BlockSize    int             `json:"block_size"`
+	ITLError     float64         `json:"itl_error"`
+	TTFTError    float64         `json:"ttft_error"`
+	ErrorsStatus profiles.Status `json:"errors_status"`
+	Steps        []explainedStep `json:"steps"`
+	Warnings     []string        `json:"warnings"`
+}
+
+type explainedStep struct {
+	Batch   int `json:"batch"`
+	Context int `json:"context"`
+	// Prefill is the new prompt, Chunks in how many steps it is computed, Chunk how
+	// much of it is in this one.
+	Prefill int `json:"prefill"`
+	Chunks  int `json:"prefill_steps"`
+	Chunk   int `json:"prefill_chunk"`
+
+	Bill       billMS         `json:"bill_ms"`
+	StepMS     float64        `json:"step_ms"`
+	FloorMS    float64        `json:"floor_ms"`
+	Bound      steptime.Bound `json:"bound"`
+	BoundShare float64        `json:"bound_share"`
+	// KVUse is the share of the KV blocks that the contexts and the prompt take.
+	KVUse  float64  `json:"kv_use"`
+	TPOTMS *float64 `json:"tpot_ms"` // null: no answers
+	TTFTMS *float64 `json:"ttft_ms"` // null: no prompt
+	// Unvalidated is what no measurement behind the profile had.
+	Unvalidated []string `json:"unvalidated"`
+}
+
+type billMS struct {
+	Matmul      float64 `json:"matmul"`
+	KV          float64 `json:"kv"`
+	Attention   float64 `json:"attention"`
+	Elementwise float64 `json:"elementwise"`
+	AllReduce   float64 `json:"all_reduce"`
+	Head        float64 `json:"head"`
+	Launch      float64 `json:"launch"`
+	Step        float64 `json:"per_step"`
+	Sequences   float64 `json:"per_sequence"`
+}
+
+func newExplanation(h *hardware) *explanation {
+	x := &explanation{
+		Schema: 1, GPU: h.gpu.Name, Model: h.model.Name, TP: h.tp,
+		Quantization: h.model.Quantization, KVCacheDType: h.model.KVCacheDType, Multiplies: "bf16",
+		WeightBytes: h.model.WeightBytes() / float64(h.tp), KVPerToken: h.model.KVBytesPerToken(h.tp),
+		KVBlocks: h.blocks, BlockSize: h.blockSize,
+		ITLError: h.gpu.ITLError.Value, TTFTError: h.gpu.TTFTError.Value, ErrorsStatus: h.gpu.ITLError.Status,
+		Warnings: []string{},
+	}
+	if h.model.Quantization == profiles.FP8 && h.gpu.FP8 != nil {
+		x.Multiplies = "fp8"
+	}
+	return x
+}
+
+// add explains one step.
+func (x *explanation) add(h *hardware, s shape, budget int) {
+	e := explainedStep{Batch: s.batch, Context: s.context, Prefill: s.prefill, Unvalidated: []string{}}
+	if s.batch > 0 {
+		b := s.step(0, 0)
+		tpot := ms(h.step.Step(&b))
+		e.TPOTMS = &tpot
+	}
+	if s.prefill > 0 {
+		ttft := float64(h.gpu.FrontEndDelay()) / 1e6
+		for done := 0; done < s.prefill; e.Chunks++ {
+			n := min(s.prefill-done, budget-s.batch)
+			b := s.step(done, n)
+			ttft += ms(h.step.Step(&b))
+			done += n
+		}
+		e.TTFTMS = &ttft
+		e.Chunk = min(s.prefill, budget-s.batch)
+	}
+	b := s.step(0, e.Chunk)
+	bill := h.step.Bill(&b)
+	e.Bill = billMS{
+		Matmul: ms(bill.Matmul), KV: ms(bill.KV), Attention: ms(bill.Attention), Elementwise: ms(bill.Elementwise),
+		AllReduce: ms(bill.AllReduce), Head: ms(bill.Head), Launch: ms(bill.Launch), Step: ms(bill.Step), Sequences: ms(bill.Sequences),
+	}
+	e.StepMS, e.FloorMS = ms(bill.Total()), ms(h.step.Floor(&b))
+	bound, ps := h.step.Bound(&b)
+	e.Bound, e.BoundShare = bound, float64(ps)/float64(bill.Total())
+
+	each := blocksOf(s.context, h.blockSize)
+	usable := h.blocks - 1 // without the null block
+	used := s.batch*each + blocksOf(s.prefill, h.blockSize)
+	e.KVUse = float64(used) / float64(usable)
+	if used > usable {
+		x.Warnings = append(x.Warnings, fmt.Sprintf("batch %d needs %d KV blocks of %d: at most %d answers of %d tokens fit, the others would wait or be preempted",
+			s.batch, used, usable, usable/each, s.context))
+	}
+	e.Unvalidated = append(e.Unvalidated, h.gpu.Covered.Gaps(&h.model, h.tp, s.batch)...)
+	x.Steps = append(x.Steps, e)
+}
+
+// step is the batch of the answers and n tokens of the prompt behind the first
+// done.
+func (s shape) step(done, n int) steptime.Batch {
+	var b steptime.Batch
+	for range s.batch {
+		b.Add(s.context-1, 1)
+	}
+	b.Emit = s.batch
+	if n > 0 {
+		b.Add(done, n)
+		if done+n == s.prefill {
+			b.Emit++
+		}
+	}
+	return b
+}
+
+func blocksOf(tokens, size int) int { return (tokens + size - 1) / size }
+
+// ms converts picoseconds.
+func ms(ps int64) float64 { return float64(ps) / 1e9 }
+
+func (x *explanation) text(w io.Writer, h *hardware) error {
+	var b strings.Builder
+	fmt.Fprintln(&b, h)
+	fmt.Fprintf(&b, "each GPU holds %.2f GB of weights, multiplied in %s, and %.1f KiB of KV cache per token\n",
+		x.WeightBytes/1e9, x.Multiplies, float64(x.KVPerToken)/1024)
+	first := x.Steps[0]
+	fmt.Fprintf(&b, "one step of answers that attend to %d tokens%s\n\n", first.Context, prefillText(&first))
+
+	x.line(&b, "batch", func(e *explainedStep) string { return fmt.Sprint(e.Batch) })
+	for _, part := range []struct {
+		name string
+		of   func(*billMS) float64
+	}{
+		{"matrix products", func(b *billMS) float64 { return b.Matmul }},
+		{"KV reads", func(b *billMS) float64 { return b.KV }},
+		{"prompt attention", func(b *billMS) float64 { return b.Attention }},
+		{"element-wise", func(b *billMS) float64 { return b.Elementwise }},
+		{"all-reduce", func(b *billMS) float64 { return b.AllReduce }},
+		{"output head", func(b *billMS) float64 { return b.Head }},
+		{"kernel launches", func(b *billMS) float64 { return b.Launch }},
+		{"host, per step", func(b *billMS) float64 { return b.Step }},
+		{"host, per sequence", func(b *billMS) float64 { return b.Sequences }},
+	} {
+		x.line(&b, part.name, func(e *explainedStep) string { return number(part.of(&e.Bill)) })
+	}
+	x.line(&b, "step, ms", func(e *explainedStep) string { return number(e.StepMS) })
+	x.line(&b, "floor, ms", func(e *explainedStep) string { return number(e.FloorMS) })
+	x.line(&b, "bound by", func(e *explainedStep) string { return string(e.Bound) })
+	x.line(&b, "  its share", func(e *explainedStep) string { return fmt.Sprintf("%.0f %%", 100*e.BoundShare) })
+	x.line(&b, "KV blocks in use", func(e *explainedStep) string { return fmt.Sprintf("%.1f %%", 100*e.KVUse) })
+	x.line(&b, "TPOT, ms", func(e *explainedStep) string { return optional(e.TPOTMS) })
+	x.line(&b, "TTFT, ms", func(e *explainedStep) string { return optional(e.TTFTMS) })
+
+	fmt.Fprintf(&b, "\nerror to expect: TPOT %.0f %%, TTFT %.0f %% (%s; goodput profile show %s)\n", 100*x.ITLError, 100*x.TTFTError, x.ErrorsStatus, x.GPU)
+	if gaps := x.gaps(); len(gaps) > 0 {
+		fmt.Fprintf(&b, "unvalidated: the measurements behind the errors do not cover %s\n", strings.Join(gaps, ", "))
+	}
+	for _, warning := range x.Warnings {
+		fmt.Fprintf(&b, "warning: %s\n", warning)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// gaps lists what is unvalidated in any of the steps.
+func (x *explanation) gaps() []string {
+	var out []string
+	for i := range x.Steps {
+		for _, gap := range x.Steps[i].Unvalidated {
+			if !slices.Contains(out, gap) {
+				out = append(out, gap)
+			}
+		}
+	}
+	return out
+}
+
+// prefillText tells of the prompt, and how much of it is in the first step.
+func prefillText(e *explainedStep) string {
+	switch {
+	case e.Prefill == 0:
+		return ""
+	case e.Chunks == 1:
+		return fmt.Sprintf(", and a prompt of %d", e.Prefill)
+	}
+	return fmt.Sprintf(", and the first %d tokens of a prompt of %d, which takes %d steps", e.Chunk, e.Prefill, e.Chunks)
+}
+
+// line writes one row, a column for each step.
+func (x *explanation) line(b *strings.Builder, name string, cell func(*explainedStep) string) {
+	fmt.Fprintf(b, "%-18s", name)
+	for i := range x.Steps {
+		fmt.Fprintf(b, " %9s", cell(&x.Steps[i]))
+	}
+	b.WriteByte('\n')
+}
+
+// number has four significant digits, and no more than five decimals.
+func number(v float64) string {
+	if v == 0 {
+		return "0"
+	}
+	digits := 3 - int(math.Floor(math.Log10(math.Abs(v))))
+	return fmt.Sprintf("%.*f", min(max(digits, 0), 5), v)
+}
+
+func optional(v *float64) string {
+	if v == nil {
+		return "-"
+	}
+	return number(*v)
+}
