@@ -126,3 +126,28 @@ func sizeOf(t testing.TB, dir string) int64 {
 	}
 	return sum
 }
+
+// BenchmarkSegment is the making of Parquet alone, without a disk.
+func BenchmarkSegment(b *testing.B) {
+	for _, gaps := range []int{0, 255} {
+		b.Run(map[int]string{0: "bare", 255: "gaps255"}[gaps], func(b *testing.B) {
+			m := newManifest(virtual)
+			s, err := createSegment(discardDisk{}, 1, columns(), &m)
+			if err != nil {
+				b.Fatal(err)
+			}
+			rows := plainRows(batchRows, gaps)
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := s.add(rows); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(rows)), "ns/row")
+		})
+	}
+}
+
+type discardDisk struct{ disk }
+
+func (discardDisk) create(string) (file, error) { return discard{}, nil }

@@ -21,36 +21,19 @@ import (
 type column struct {
 	name string
 	node parquet.Node
-	// value takes the column out of a row. Its bytes live in the arena.
-	value func(r *Request, a *arena) parquet.Value
+	// gather takes the column out of rows; nil for a column of lists.
+	gather func(k *chunk, rows []Request)
 	// set puts a stored value into a row; nil for a derived column.
 	set func(r *Request, v parquet.Value, in *interner) error
 	// put and get are the same for the write-ahead file; nil for a derived column.
 	put func(b []byte, r *Request) []byte
 	get func(d *decoder, r *Request)
-	// list is set for a column of lists, in place of value and set.
+	// list is set for a column of lists, in place of gather and set.
 	list func(r *Request) *[]int32
 	// needs are the columns from which a derived one follows.
 	needs []string
-}
-
-// arena holds the bytes of the text values of one column and batch.
-type arena struct{ b []byte }
-
-func (a *arena) reset() { a.b = a.b[:0] }
-
-// text copies s; growing leaves the earlier values in the old array, where they
-// stay valid.
-func (a *arena) text(s string) parquet.Value {
-	n := len(a.b)
-	a.b = append(a.b, s...)
-	return parquet.ByteArrayValue(a.b[n:len(a.b):len(a.b)])
-}
-
-func (a *arena) hex(id []byte) parquet.Value {
-	n := len(a.b)
-	a.b = hex.AppendEncode(a.b, id)
-	return parquet.ByteArrayValue(a.b[n:len(a.b):len(a.b)])
+	// alike lists have long stretches in common with those of other rows.
+	alike bool
 }
 
 // interner returns equal strings for equal bytes, so that reading the columns
@@ -88,11 +71,10 @@ func i64[T ~int64](name string, p func(*Request) *T) column {
 	return column{
 		name: name,
 		node: optional(parquet.Int(64), &parquet.DeltaBinaryPacked),
-		value: func(r *Request, _ *arena) parquet.Value {
-			if v := int64(*p(r)); v != Null {
-				return parquet.Int64Value(v)
+		gather: func(k *chunk, rows []Request) {
+			for i := range rows {
+				k.int64(int64(*p(&rows[i])))
 			}
-			return parquet.NullValue()
 		},
 		set: func(r *Request, v parquet.Value, _ *interner) error {
 			if v.IsNull() {
@@ -112,11 +94,10 @@ func i32(name string, p func(*Request) *int32) column {
 	return column{
 		name: name,
 		node: optional(parquet.Int(32), &parquet.DeltaBinaryPacked),
-		value: func(r *Request, _ *arena) parquet.Value {
-			if v := *p(r); v != Null32 {
-				return parquet.Int32Value(v)
+		gather: func(k *chunk, rows []Request) {
+			for i := range rows {
+				k.int32(*p(&rows[i]))
 			}
-			return parquet.NullValue()
 		},
 		set: func(r *Request, v parquet.Value, _ *interner) error {
 			if v.IsNull() {
@@ -148,11 +129,19 @@ func text(name string, few bool, p func(*Request) *string) column {
 	return column{
 		name: name,
 		node: optional(parquet.String(), e),
-		value: func(r *Request, a *arena) parquet.Value {
-			if s := *p(r); s != "" {
-				return a.text(s)
+		gather: func(k *chunk, rows []Request) {
+			for i := range rows {
+				switch s := *p(&rows[i]); {
+				case s == "":
+					k.null()
+				case few:
+					k.def.add(1, 1)
+					k.names.add(s)
+				default:
+					k.def.add(1, 1)
+					k.string(s)
+				}
 			}
-			return parquet.NullValue()
 		},
 		set: func(r *Request, v parquet.Value, in *interner) error {
 			switch {
@@ -178,11 +167,15 @@ func id(name string, p func(*Request) []byte) column {
 	return column{
 		name: name,
 		node: optional(parquet.String(), &parquet.DeltaLengthByteArray),
-		value: func(r *Request, a *arena) parquet.Value {
-			if b := p(r); !zero(b) {
-				return a.hex(b)
+		gather: func(k *chunk, rows []Request) {
+			for i := range rows {
+				if b := p(&rows[i]); zero(b) {
+					k.null()
+				} else {
+					k.def.add(1, 1)
+					k.hex(b)
+				}
 			}
-			return parquet.NullValue()
 		},
 		set: func(r *Request, v parquet.Value, _ *interner) error {
 			if v.IsNull() {
@@ -212,9 +205,13 @@ func zero(b []byte) bool {
 // flag is a truth value that is always known.
 func flag(name string, p func(*Request) *bool) column {
 	return column{
-		name:  name,
-		node:  parquet.Leaf(parquet.BooleanType),
-		value: func(r *Request, _ *arena) parquet.Value { return parquet.BooleanValue(*p(r)) },
+		name: name,
+		node: parquet.Leaf(parquet.BooleanType),
+		gather: func(k *chunk, rows []Request) {
+			for i := range rows {
+				k.bool(*p(&rows[i]))
+			}
+		},
 		set: func(r *Request, v parquet.Value, _ *interner) error {
 			*p(r) = v.Boolean()
 			return nil
@@ -234,11 +231,15 @@ func tri(name string, p func(*Request) *Tri) column {
 	return column{
 		name: name,
 		node: parquet.Optional(parquet.Leaf(parquet.BooleanType)),
-		value: func(r *Request, _ *arena) parquet.Value {
-			if t := *p(r); t != Unknown {
-				return parquet.BooleanValue(t == Yes)
+		gather: func(k *chunk, rows []Request) {
+			for i := range rows {
+				if t := *p(&rows[i]); t == Unknown {
+					k.null()
+				} else {
+					k.def.add(1, 1)
+					k.bool(t == Yes)
+				}
 			}
-			return parquet.NullValue()
 		},
 		set: func(r *Request, v parquet.Value, _ *interner) error {
 			switch {
@@ -259,9 +260,13 @@ func tri(name string, p func(*Request) *Tri) column {
 // word is one of a fixed list of words, always known.
 func word[T ~uint8](name string, words []string, p func(*Request) *T) column {
 	return column{
-		name:  name,
-		node:  parquet.Encoded(parquet.String(), &parquet.RLEDictionary),
-		value: func(r *Request, a *arena) parquet.Value { return a.text(words[*p(r)]) },
+		name: name,
+		node: parquet.Encoded(parquet.String(), &parquet.RLEDictionary),
+		gather: func(k *chunk, rows []Request) {
+			for i := range rows {
+				k.names.add(words[*p(&rows[i])])
+			}
+		},
 		set: func(r *Request, v parquet.Value, _ *interner) error {
 			for i, w := range words {
 				if string(v.ByteArray()) == w {
@@ -277,11 +282,11 @@ func word[T ~uint8](name string, words []string, p func(*Request) *T) column {
 }
 
 // ints is a nullable list; the empty one is null.
-func ints(name string, p func(*Request) *[]int32) column {
+func ints(name string, alike bool, p func(*Request) *[]int32) column {
 	return column{
 		name: name,
 		node: parquet.Optional(parquet.List(parquet.Encoded(parquet.Int(32), &parquet.DeltaBinaryPacked))),
-		list: p,
+		list: p, alike: alike,
 		put: func(b []byte, r *Request) []byte {
 			l := *p(r)
 			b = binary.AppendUvarint(b, uint64(len(l)))
@@ -310,11 +315,10 @@ func derived(name string, f func(*Request) int64, needs ...string) column {
 	return column{
 		name: name,
 		node: optional(parquet.Int(64), &parquet.DeltaBinaryPacked),
-		value: func(r *Request, _ *arena) parquet.Value {
-			if v := f(r); v != Null {
-				return parquet.Int64Value(v)
+		gather: func(k *chunk, rows []Request) {
+			for i := range rows {
+				k.int64(f(&rows[i]))
 			}
-			return parquet.NullValue()
 		},
 		needs: needs,
 	}

@@ -89,8 +89,8 @@ func tokens() []column {
 		i32("cached_tokens", func(r *Request) *int32 { return &r.CachedTokens }),
 		i32("chunks", func(r *Request) *int32 { return &r.Chunks }),
 		i32("coalesced_tokens", func(r *Request) *int32 { return &r.CoalescedTokens }),
-		ints("token_gaps_us", func(r *Request) *[]int32 { return &r.TokenGapsUS }),
-		ints("chunk_tokens", func(r *Request) *[]int32 { return &r.ChunkTokens }),
+		ints("token_gaps_us", true, func(r *Request) *[]int32 { return &r.TokenGapsUS }),
+		ints("chunk_tokens", false, func(r *Request) *[]int32 { return &r.ChunkTokens }),
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 )
 
 func formatMD(t *testing.T) string {
@@ -76,12 +77,21 @@ func TestFormatListsWords(t *testing.T) {
 
 // TestSchema builds the schema and checks what a file says about itself.
 func TestSchema(t *testing.T) {
-	dir := write(t, plainRows(600, 3), virtual)
+	m := virtual
+	m.Virtual = false
+	for name, p := range map[string]*parquet.File{"virtual": openSegment(t, virtual), "real": openSegment(t, m)} {
+		t.Run(name, func(t *testing.T) { checkSchema(t, p, name == "virtual") })
+	}
+}
+
+func openSegment(t *testing.T, m Meta) *parquet.File {
+	t.Helper()
+	dir := write(t, plainRows(600, 3), m)
 	f, err := os.Open(dir + "/requests-00001.parquet")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	t.Cleanup(func() { f.Close() })
 	info, err := f.Stat()
 	if err != nil {
 		t.Fatal(err)
@@ -90,6 +100,11 @@ func TestSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return p
+}
+
+func checkSchema(t *testing.T, p *parquet.File, virtual bool) {
+	t.Helper()
 	var names []string
 	for _, c := range p.Root().Columns() {
 		names = append(names, c.Name())
@@ -108,7 +123,14 @@ func TestSchema(t *testing.T) {
 	}
 	for _, g := range p.Metadata().RowGroups {
 		for _, c := range g.Columns {
-			if c.MetaData.Codec.String() != "ZSTD" {
+			want := format.Zstd
+			if virtual {
+				want = format.Uncompressed
+			}
+			if virtual && len(c.MetaData.PathInSchema) > 1 {
+				want = format.Snappy
+			}
+			if c.MetaData.Codec != want {
 				t.Errorf("%v is compressed by %v", c.MetaData.PathInSchema, c.MetaData.Codec)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"goodput/loadgen/clock"
+	"goodput/loadgen/rng"
 )
 
 // requests draws rows in which every field is sometimes unknown, zero or
@@ -159,7 +161,9 @@ var virtual = Meta{RunID: "run", PlanHash: "hash", Virtual: true}
 func TestRowsComeBackAsTheyWere(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rows := rapid.SliceOfN(requests(), 0, 20).Draw(rt, "rows")
-		dir := write(t, rows, virtual, SegmentRows(7), unsynced)
+		m := virtual
+		m.Virtual = rapid.Bool().Draw(rt, "virtual")
+		dir := write(t, rows, m, SegmentRows(7), unsynced)
 		got := read(t, dir)
 		if len(got) != len(rows) {
 			rt.Fatalf("%d rows, want %d", len(got), len(rows))
@@ -288,6 +292,35 @@ func TestRowGroupsAreReadOneAfterTheOther(t *testing.T) {
 	}
 }
 
+func TestLongListsEndARowGroup(t *testing.T) {
+	dir := t.TempDir()
+	d, err := openDisk(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := newManifest(Meta{RunID: "run"})
+	s, err := createSegment(d, 1, columns(), &m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := plain(0, 1)
+	stream := rng.New(1, "gaps", 0)
+	for range rowGroupLists/4 + 1000 {
+		row.TokenGapsUS = append(row.TokenGapsUS, int32(stream.Uint64()))
+	}
+	for range 2 {
+		if err := s.add([]Request{row}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.finish(); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(s.meta.RowGroups); n != 2 {
+		t.Errorf("%d row groups, want one for each row", n)
+	}
+}
+
 func TestSegmentsRotateByTimeInRealTimeOnly(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -396,9 +429,11 @@ func TestDerivedColumnsNeedWhatTheySay(t *testing.T) {
 			continue
 		}
 		got := read(t, dir, Columns(c.name))[0]
-		var a arena
-		if want, have := c.value(&row, &a), c.value(&got, &a); want.IsNull() || want.Int64() != have.Int64() {
-			t.Errorf("%s: %v alone, %v of the whole row", c.name, have, want)
+		want, have := newChunk(&c, true), newChunk(&c, true)
+		c.gather(want, []Request{row})
+		c.gather(have, []Request{got})
+		if len(want.i64) != 1 || !slices.Equal(want.i64, have.i64) {
+			t.Errorf("%s: %v alone, %v of the whole row", c.name, have.i64, want.i64)
 		}
 	}
 }

@@ -1,11 +1,16 @@
 package record
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
 )
 
 const (
@@ -14,8 +19,10 @@ const (
 	walSuffix     = ".wal"
 	tmpSuffix     = ".tmp"
 
-	// rowGroupRows bounds the memory of a writer or reader of a segment.
-	rowGroupRows = 40 * batchRows
+	// rowGroupRows and rowGroupLists, in bytes of encoded lists, end a row group;
+	// they bound the memory of a writer or reader of a segment.
+	rowGroupRows  = 20 * batchRows
+	rowGroupLists = 16 << 20
 
 	keySchema      = "goodput.schema"
 	keyRun         = "goodput.run_id"
@@ -43,104 +50,146 @@ func segmentNumber(name, suffix string) (n int, ok bool) {
 // function of the rows, their grouping into calls of add, and what is passed to
 // createSegment: no clock, no random number.
 type segment struct {
-	disk  disk
-	name  string
-	out   file
-	cols  []column
-	pq    *parquet.GenericWriter[any]
-	vals  []parquet.Value
-	texts arena
-	rows  int64
-	group int // rows since the last row group
+	disk   disk
+	name   string
+	out    file
+	cols   []column
+	chunks []*chunk
+	meta   format.FileMetaData // of the row groups so far
+	size   int64               // bytes written
+	group  int                 // rows in the chunks
 }
+
+const magic = "PAR1"
 
 func createSegment(d disk, n int, cols []column, m *Manifest) (*segment, error) {
 	s := &segment{disk: d, name: segmentName(n, segmentSuffix), cols: cols}
-	out, err := d.create(s.name + tmpSuffix)
+	meta, err := emptyMeta(cols, m)
 	if err != nil {
 		return nil, err
 	}
-	s.out = out
-	s.pq = parquet.NewGenericWriter[any](out, schemaOf(cols),
-		parquet.Compression(&parquet.Zstd),
+	s.meta = *meta
+	for i := range cols {
+		s.chunks = append(s.chunks, newChunk(&cols[i], m.Virtual))
+	}
+	if s.out, err = d.create(s.name + tmpSuffix); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// emptyMeta is the footer of a segment without rows, as the Parquet library
+// writes it.
+func emptyMeta(cols []column, m *Manifest) (*format.FileMetaData, error) {
+	var b bytes.Buffer
+	pq := parquet.NewGenericWriter[any](&b, schemaOf(cols),
 		parquet.CreatedBy("goodput", m.Version, ""),
 		parquet.KeyValueMetadata(keySchema, strconv.Itoa(Schema)),
 		parquet.KeyValueMetadata(keyRun, m.RunID),
 		parquet.KeyValueMetadata(keyPlan, m.PlanHash),
 		parquet.KeyValueMetadata(keyDefinitions, definitionsText()),
 	)
-	return s, nil
+	if err := pq.Close(); err != nil {
+		return nil, err
+	}
+	f, err := parquet.OpenFile(bytes.NewReader(b.Bytes()), int64(b.Len()))
+	if err != nil {
+		return nil, err
+	}
+	return f.Metadata(), nil
+}
+
+// write appends b, behind the magic number if nothing was written before.
+func (s *segment) write(b []byte) error {
+	if s.size == 0 {
+		s.size = int64(len(magic))
+		if _, err := io.WriteString(s.out, magic); err != nil {
+			return err
+		}
+	}
+	n, err := s.out.Write(b)
+	s.size += int64(n)
+	return err
 }
 
 // add appends rows, column by column.
 func (s *segment) add(rows []Request) error {
-	if len(rows) == 0 {
-		return nil
-	}
-	writers := s.pq.ColumnWriters()
+	lists := 0 // bytes of their pages
 	for i := range s.cols {
-		c := &s.cols[i]
-		s.vals = s.vals[:0]
-		s.texts.reset()
-		if c.list != nil {
-			s.lists(rows, c, i)
-		} else {
-			s.scalars(rows, c, i)
+		c, k := &s.cols[i], s.chunks[i]
+		if c.list == nil {
+			c.gather(k, rows)
+			k.rows += len(rows)
+			continue
 		}
-		if _, err := writers[i].WriteRowValues(s.vals); err != nil {
+		if err := k.lists(c, rows); err != nil {
 			return fmt.Errorf("column %s: %w", c.name, err)
 		}
+		lists += len(k.body)
 	}
-	s.rows += int64(len(rows))
 	s.group += len(rows)
-	if s.group >= rowGroupRows {
-		s.group = 0
-		return s.pq.Flush()
+	if s.group >= rowGroupRows || lists >= rowGroupLists {
+		return s.flush()
 	}
 	return nil
 }
 
-func (s *segment) scalars(rows []Request, c *column, i int) {
-	level := 0
-	if c.node.Optional() {
-		level = 1
+// flush ends the row group, if it has rows.
+func (s *segment) flush() error {
+	if s.group == 0 {
+		return nil
 	}
-	for j := range rows {
-		v := c.value(&rows[j], &s.texts)
-		v.SetColumnIndex(i)
-		if !v.IsNull() {
-			v.SetDefinitionLevel(level)
+	if err := s.write(nil); err != nil {
+		return err
+	}
+	g := format.RowGroup{NumRows: int64(s.group), FileOffset: s.size, Ordinal: int16(len(s.meta.RowGroups))}
+	for i, k := range s.chunks {
+		if err := k.page(); err != nil {
+			return fmt.Errorf("column %s: %w", s.cols[i].name, err)
 		}
-		s.vals = append(s.vals, v)
+		m := k.finish(s.kind(i), s.size)
+		g.Columns = append(g.Columns, format.ColumnChunk{MetaData: m})
+		g.TotalByteSize += m.TotalUncompressedSize
+		g.TotalCompressedSize += m.TotalCompressedSize
+		if err := s.write(k.body); err != nil {
+			return err
+		}
+		k.reset()
 	}
+	s.meta.RowGroups = append(s.meta.RowGroups, g)
+	s.meta.NumRows += g.NumRows
+	s.group = 0
+	return nil
 }
 
-// lists appends lists in Parquet's levels: definition 0 is a null list, 2 an
-// element; repetition 0 starts a row, 1 continues it.
-func (s *segment) lists(rows []Request, c *column, i int) {
-	for j := range rows {
-		l := *c.list(&rows[j])
-		if len(l) == 0 {
-			s.vals = append(s.vals, parquet.NullValue().Level(0, 0, i))
-			continue
-		}
-		for k, v := range l {
-			e := parquet.Int32Value(v)
-			e.SetColumnIndex(i)
-			e.SetDefinitionLevel(2)
-			e.SetRepetitionLevel(min(k, 1))
-			s.vals = append(s.vals, e)
-		}
+// kind is the physical type of column i.
+func (s *segment) kind(i int) format.Type {
+	if s.cols[i].list != nil {
+		return format.Int32
 	}
+	return format.Type(s.cols[i].node.Type().Kind())
+}
+
+// footer ends the file.
+func (s *segment) footer() error {
+	if err := s.flush(); err != nil {
+		return err
+	}
+	b, err := thrift.Marshal(new(thrift.CompactProtocol), &s.meta)
+	if err != nil {
+		return fmt.Errorf("footer: %w", err)
+	}
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(b)))
+	return s.write(append(b, magic...))
 }
 
 // finish completes the file and gives it its name.
 func (s *segment) finish() (File, error) {
-	err := s.pq.Close()
+	err := s.footer()
 	if err = commit(s.disk, s.out, s.name, err); err != nil {
 		return File{}, fmt.Errorf("write %s: %w", s.name, err)
 	}
-	return File{Name: s.name, Rows: s.rows}, nil
+	return File{Name: s.name, Rows: s.meta.NumRows}, nil
 }
 
 // abandon removes the file; its rows are in the write-ahead file.
