@@ -2,6 +2,7 @@ package profiles
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -52,7 +53,7 @@ func Text(name string) ([]byte, error) {
 
 func parseGPU(name string, data []byte) (GPU, error) {
 	var g GPU
-	if err := yaml.UnmarshalWithOptions(data, &g, yaml.Strict()); err != nil {
+	if err := decode(data, &g); err != nil {
 		return GPU{}, fmt.Errorf("GPU profile %s: %w", name, err)
 	}
 	if g.Name != name {
@@ -66,7 +67,7 @@ func parseGPU(name string, data []byte) (GPU, error) {
 
 func parseModel(name string, data []byte) (Model, error) {
 	var m Model
-	if err := yaml.UnmarshalWithOptions(data, &m, yaml.Strict()); err != nil {
+	if err := decode(data, &m); err != nil {
 		return Model{}, fmt.Errorf("model profile %s: %w", name, err)
 	}
 	if m.Name != name {
@@ -76,6 +77,16 @@ func parseModel(name string, data []byte) (Model, error) {
 		return Model{}, fmt.Errorf("model profile %s: %w", name, err)
 	}
 	return m, nil
+}
+
+// decode turns a panic of the library, which unusual tags provoke, into an error.
+func decode(data []byte, to any) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("the YAML can't be read: write plain keys and values, without tags or anchors")
+		}
+	}()
+	return yaml.UnmarshalWithOptions(data, to, yaml.Strict())
 }
 
 func read(kind, name string) ([]byte, error) {
