@@ -246,7 +246,7 @@ func readSkew(files fs.FS) (float64, error) {
 		return 0, fmt.Errorf("reading %s: %w", name, err)
 	}
 	var m skewFit
-	if err := yaml.Unmarshal(data, &m); err != nil {
+	if err := decodeYAML(data, &m); err != nil {
 		return 0, fmt.Errorf("%s: %w", name, err)
 	}
 	if !m.SkewFit.Enabled {
@@ -260,6 +260,17 @@ func readSkew(files fs.FS) (float64, error) {
 		return 0, fmt.Errorf("%s: alpha_default is %v: need a share, 0 to 1", name, fit.Alpha)
 	}
 	return fit.Alpha, nil
+}
+
+// decodeYAML turns a panic of the library, which unusual tags provoke, into an
+// error.
+func decodeYAML(data []byte, to any) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("the YAML can't be read: write plain keys and values, without tags or anchors")
+		}
+	}()
+	return yaml.Unmarshal(data, to)
 }
 
 // row is one record of a CSV file.

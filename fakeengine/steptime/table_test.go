@@ -174,6 +174,7 @@ func TestReadTableRefuses(t *testing.T) {
 		{"no mixed rows", func(f fstest.MapFS) { drop("attention.csv", "16,0,1")(f); drop("attention.csv", "32,0,1")(f) }, "no rows of prefill beside decodes"},
 		{"no decodes", drop("attention.csv", "0,"), "no rows of decodes alone"},
 		{"skew without a rank", replace("meta.yaml", "1:", "2:"), "meta.yaml: skew_fit is enabled"},
+		{"skew with a stray tag", replace("meta.yaml", "true", "!!int"), "meta.yaml: "},
 		{"skew beyond one", replace("meta.yaml", "0.25", "1.5"), "meta.yaml: alpha_default is 1.5"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
