@@ -163,15 +163,15 @@ func (r *recording) measured() *outcome {
 // replay sends the recorded requests to an engine at their recorded arrivals.
 // The engine has no front end: what the recorded one took is part of its
 // arrivals.
-func (r *recording) replay(t testing.TB, change ...func(*Engine)) *outcome {
+func (r *recording) replay(t testing.TB, watch ...func(*clock.Virtual, *Engine)) *outcome {
 	t.Helper()
 	loop := clock.NewVirtual()
 	e, err := New(r.cfg, r.model, loop)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range change {
-		f(e)
+	for _, f := range watch {
+		f(loop, e)
 	}
 	sink := &quiet{}
 	seqs := make([]Seq, len(r.requests))

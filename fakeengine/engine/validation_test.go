@@ -118,6 +118,9 @@ func TestValidationReplay(t *testing.T) {
 			cmp := compare(r.measured(), got)
 			t.Logf("%d steps, %d preemptions\n%v", got.stats.Steps, got.stats.Preemptions, cmp)
 			cmp.check(t, c.bounds)
+			if c.blocks > 0 && got.stats.Evictions > 0 {
+				t.Errorf("%d evictions: the unrecorded number of blocks matters", got.stats.Evictions)
+			}
 		})
 	}
 }
