@@ -45,6 +45,7 @@ var layers = []struct {
 	{3, "loadgen/target/openai"},
 	{3, "loadgen/monitor"},
 	{4, "loadgen/dispatch"},
+	{3, "fakeengine/fault"},
 	{3, "fakeengine/pool"},
 	{3, "fakeengine/server"},
 	{3, "report/stats"},
