@@ -30,7 +30,8 @@ type Health struct {
 func (h Health) Valid() bool { return h.Verdict == OK }
 
 // The bounds: P99 of lag above 5 ms, or above 5 % of the tightest time-to-first-
-// token SLO if that is more; and less than 99 % of the offered rate.
+// token SLO if that is more; and less than 99 % of the offered rate, unless that is
+// because the last request of a short run left late by less than the bound of lag.
 const (
 	maxLag      = 5 * time.Millisecond
 	lagShare    = 0.05
@@ -47,8 +48,11 @@ func Judge(f *query.Figures, ttftSLO time.Duration) Health {
 		}
 		h.Why = append(h.Why, fmt.Sprintf(format, args...))
 	}
-	if n := f.Manifest.Counters["record_rows_dropped"]; n > 0 || f.Manifest.Problem != "" {
-		add(ClientLimited, "%d records were lost (%s): the figures leave them out; write to a faster or emptier disk", n, problem(f.Manifest.Problem))
+	switch n, why := f.Manifest.Counters["record_rows_dropped"], f.Manifest.Problem; {
+	case n > 0:
+		add(ClientLimited, "%d records were lost (%s): the figures leave them out; write to a faster or emptier disk", n, problem(why))
+	case why != "":
+		add(ClientLimited, "the record is not whole (%s): what was not yet recorded is missing, long requests more than short ones; run it again", why)
 	}
 	limit := max(maxLag, time.Duration(lagShare*float64(ttftSLO)))
 	if lag, ok := f.Metric("lag"); ok && lag.N > 0 && lag.P99 > float64(limit) {
@@ -57,7 +61,8 @@ func Judge(f *query.Figures, ttftSLO time.Duration) Health {
 	}
 	offered, ok1 := f.Offered()
 	achieved, ok2 := f.Achieved()
-	if ok1 && ok2 && achieved < minAchieved*offered {
+	slipped := f.Slip() > limit || f.Sent < f.Scheduled
+	if ok1 && ok2 && slipped && achieved < minAchieved*offered {
 		add(Late, "achieved %.4g of %.4g requests/s offered: the schedule slipped; lower the rate or give the generator more processor",
 			achieved, offered)
 	}

@@ -35,9 +35,13 @@ func TestJudge(t *testing.T) {
 		{"late", func(f *query.Figures) { f.Metrics[0].P99 = 6e6 }, 0, Late, "lag P99 is 6"},
 		{"late, but little beside the SLO", func(f *query.Figures) { f.Metrics[0].P99 = 6e6 }, 2 * time.Second, OK, ""},
 		{"slipped", func(f *query.Figures) { f.LastSent = clock.Time(102 * time.Second) }, 0, Late, "schedule slipped"},
+		{"slipped by little in a short run", func(f *query.Figures) {
+			f.Window, f.LastSent = 100*time.Millisecond, clock.Time(104*time.Millisecond)
+		}, 0, OK, ""},
 		{"never left", func(f *query.Figures) { f.Sent = 900 }, 0, Late, "achieved 9 of 10"},
 		{"records lost", func(f *query.Figures) { f.Manifest.Counters = map[string]int64{"record_rows_dropped": 3} }, 0, ClientLimited, "3 records"},
 		{"disk full", func(f *query.Figures) { f.Manifest.Problem = "no space left" }, 0, ClientLimited, "no space left"},
+		{"recovered", func(f *query.Figures) { f.Manifest.Problem = "killed" }, 0, ClientLimited, "not whole (killed)"},
 		{"all failed", func(f *query.Figures) { f.Outcomes[record.OK] = 0 }, 0, TooFewSamples, "no request completed"},
 		{"nothing sent", func(f *query.Figures) { *f = query.Figures{} }, 0, TooFewSamples, "no request was scheduled"},
 	} {

@@ -28,7 +28,7 @@ var perRequest = []struct {
 var columns = []string{
 	"final", "phase", "intended", "dispatched", "writing", "first_token", "last_token", "outcome", "slo_met",
 	"ttft", "ttft_send", "tpot", "e2e", "normalized", "lag", "client_queue", "d_ttft", "token_gaps_us",
-	"planned_prompt_tokens", "prompt_tokens", "output_tokens", "planned_cached_tokens", "cached_tokens",
+	"planned_prompt_tokens", "prompt_tokens", "output_tokens", "planned_cached_tokens", "cached_tokens", "seq", "error",
 	"chunks", "coalesced_tokens", "server_source", "server_preemptions", "server_recomputed",
 }
 
@@ -40,8 +40,9 @@ type collector struct {
 	f       Figures
 	samples []stats.Sample
 	itl     *stats.Hist
-	last    clock.Time // last scheduled arrival
-	end     clock.Time // last token of a success
+	reasons [record.NumOutcomes]int64 // request that each reason is of, plus 1
+	last    clock.Time                // last scheduled arrival
+	end     clock.Time                // last token of a success
 }
 
 func newCollector(dir string, m record.Manifest) *collector {
@@ -82,10 +83,25 @@ func (c *collector) add(r *record.Request) error {
 			c.samples[i].Add(v)
 		}
 	}
+	if r.ServerSource != "" {
+		f.Accounts++
+		f.Preemptions += known(r.ServerPreemptions)
+		f.Recomputed += known(r.ServerRecomputed)
+	}
 	if r.Outcome != record.OK {
+		c.failure(r)
 		return nil
 	}
 	return c.success(r)
+}
+
+// failure keeps the words of the first request of its kind. Rows come in the order
+// of their ends, which is another one in each real run.
+func (c *collector) failure(r *record.Request) {
+	if at := &c.reasons[r.Outcome]; r.Error != "" && (*at == 0 || r.Seq < *at-1) {
+		*at = r.Seq + 1
+		c.f.Reasons[r.Outcome] = r.Error
+	}
 }
 
 // success takes what only a success can tell.
@@ -107,11 +123,6 @@ func (c *collector) success(r *record.Request) error {
 	if r.PlannedCachedTokens != record.Null32 && r.PlannedPromptTokens != record.Null32 {
 		f.PlannedHit.Part += int64(r.PlannedCachedTokens)
 		f.PlannedHit.Whole += int64(r.PlannedPromptTokens)
-	}
-	if r.ServerSource != "" {
-		f.Accounts++
-		f.Preemptions += known(r.ServerPreemptions)
-		f.Recomputed += known(r.ServerRecomputed)
 	}
 	f.Coalesced.Part += known(r.CoalescedTokens)
 	f.Coalesced.Whole += known(r.Chunks)

@@ -34,6 +34,9 @@ type Figures struct {
 	// Scheduled requests, and how they ended.
 	Scheduled int64
 	Outcomes  [record.NumOutcomes]int64
+	// Reasons gives, for each kind of failure, the words of one request that ended
+	// so: the first by number.
+	Reasons [record.NumOutcomes]string
 	// Sent requests left the generator, the last of them at LastSent.
 	Sent     int64
 	LastSent clock.Time
@@ -49,8 +52,9 @@ type Figures struct {
 	// held, MeasuredHit the share that the server said it took from its cache, both
 	// over the requests that reported it.
 	PlannedHit, MeasuredHit Ratio
-	// Preemptions and Recomputed tokens by the server's own account; Accounts is
-	// the number of requests that have one.
+	// Preemptions and Recomputed tokens by the server's own account, also of
+	// requests that did not succeed; Accounts is the number of requests that have
+	// one.
 	Preemptions, Recomputed, Accounts int64
 	// PromptMismatch is the share of successes whose prompt had another length at
 	// the server than planned.
@@ -76,10 +80,14 @@ func (f *Figures) Failed() int64 {
 	return f.Scheduled - f.Outcomes[record.OK] - f.Outcomes[record.Censored]
 }
 
+// Rated reports whether the window can be divided by: one request has no rate,
+// and neither have requests that were all due at once.
+func (f *Figures) Rated() bool { return f.Window > 0 && f.Scheduled > 1 }
+
 // Offered is the mean rate of the schedule in requests per second; ok is false
-// when the window has no length.
+// when there is none.
 func (f *Figures) Offered() (rate float64, ok bool) {
-	if f.Window <= 0 {
+	if !f.Rated() {
 		return 0, false
 	}
 	return float64(f.Scheduled) / f.Window.Seconds(), true
@@ -88,10 +96,18 @@ func (f *Figures) Offered() (rate float64, ok bool) {
 // Achieved is the mean rate at which requests really left: over the window, or
 // until the last one left if that was later.
 func (f *Figures) Achieved() (rate float64, ok bool) {
-	if f.Window <= 0 || f.Sent == 0 {
+	if !f.Rated() || f.Sent == 0 {
 		return 0, false
 	}
 	return float64(f.Sent) / max(f.Window, time.Duration(f.LastSent)).Seconds(), true
+}
+
+// Slip is how much later than scheduled the last request left.
+func (f *Figures) Slip() time.Duration {
+	if !f.LastSent.Known() {
+		return 0
+	}
+	return max(0, time.Duration(f.LastSent)-f.Window)
 }
 
 // Load reads the run in dir and computes its figures.

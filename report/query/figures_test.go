@@ -59,6 +59,7 @@ func TestFigures(t *testing.T) {
 	failed.Outcome, failed.SLOMet, failed.FirstToken = record.Reset, record.No, 2900*ms
 	censored := answered(3, 4000*ms)
 	censored.Outcome, censored.SLOMet = record.Censored, record.Unknown
+	censored.ServerSource, censored.ServerPreemptions, censored.ServerRecomputed = "inprocess", 5, 1000
 	warmup := answered(4, 9000*ms)
 	warmup.Phase = record.Warmup
 	retried := answered(5, 9000*ms)
@@ -97,7 +98,7 @@ func TestFigures(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("ratios (-want +got):\n%s", d)
 	}
-	if f.Accounts != 1 || f.Preemptions != 2 || f.Recomputed != 300 {
+	if f.Accounts != 2 || f.Preemptions != 7 || f.Recomputed != 1300 {
 		t.Errorf("engine accounts %d, preemptions %d, recomputed %d", f.Accounts, f.Preemptions, f.Recomputed)
 	}
 	checkMetrics(t, f)
@@ -126,6 +127,24 @@ func checkMetrics(t *testing.T, f *query.Figures) {
 	}
 }
 
+// The reason shown for a kind of failure is that of its first request, in
+// whatever order the rows come.
+func TestReasons(t *testing.T) {
+	fail := func(seq int64, o record.Outcome, why string) record.Request {
+		r := answered(seq, ms)
+		r.Outcome, r.Error = o, why
+		return r
+	}
+	f, err := query.Load(write(t, fail(3, record.Reset, "third"), fail(1, record.Reset, "first"),
+		fail(2, record.Reset, "second"), fail(0, record.Connect, ""), fail(4, record.Connect, "refused")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := f.Reasons; got[record.Reset] != "first" || got[record.Connect] != "refused" || got[record.OK] != "" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestNothingIsNotZero(t *testing.T) {
 	var lost record.Request
 	lost.Reset()
@@ -134,8 +153,16 @@ func TestNothingIsNotZero(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := f.Offered(); ok {
+	lost.Intended = ms // also if it is not due at once
+	g, err := query.Load(write(t, lost))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := g.Offered(); ok || g.Rated() {
 		t.Error("one request has a rate")
+	}
+	if _, ok := f.Offered(); ok {
+		t.Error("one request at once has a rate")
 	}
 	if _, ok := f.Achieved(); ok {
 		t.Error("a request that never left has an achieved rate")

@@ -25,6 +25,7 @@ type jsonReport struct {
 	AchievedRPS *float64              `json:"achieved_rps"`
 	OutputTokS  *float64              `json:"output_tok_s"`
 	Outcomes    map[string]int64      `json:"outcomes"`
+	Reasons     map[string]string     `json:"reasons"`
 	SLO         *string               `json:"slo"`
 	Attainment  *float64              `json:"attainment"`
 	GoodputRPS  *float64              `json:"goodput_rps"`
@@ -71,7 +72,7 @@ func JSON(w io.Writer, r *Report) error {
 		Virtual: r.Manifest.Virtual, State: string(r.Manifest.State),
 		WindowS: r.Window.Seconds(), Requests: r.Scheduled,
 		OfferedRPS: maybe(r.Offered()), AchievedRPS: maybe(r.Achieved()), OutputTokS: maybe(r.throughput()),
-		Outcomes: map[string]int64{}, GoodputRPS: maybe(r.goodput()),
+		Outcomes: map[string]int64{}, Reasons: map[string]string{}, GoodputRPS: maybe(r.goodput()),
 		Metrics:  map[string]jsonMetric{},
 		Health:   jsonHealth{string(r.Health.Verdict), some(r.Health.Why)},
 		Warnings: some(r.Warnings()),
@@ -85,6 +86,9 @@ func JSON(w io.Writer, r *Report) error {
 	for o, n := range r.Outcomes {
 		if n > 0 {
 			out.Outcomes[record.Outcome(o).String()] = n
+		}
+		if why := r.Reasons[o]; why != "" {
+			out.Reasons[record.Outcome(o).String()] = why
 		}
 	}
 	for _, m := range r.Metrics {

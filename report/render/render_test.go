@@ -40,6 +40,7 @@ func sample() *Report {
 		},
 	}
 	f.Outcomes[record.OK], f.Outcomes[record.Reset], f.Outcomes[record.Censored] = 980, 10, 10
+	f.Reasons[record.Reset], f.Reasons[record.Censored] = "connection broken before the answer", "unfinished when the drain ended"
 	return &Report{Figures: f, Health: health.Health{Verdict: health.OK}, SLO: "ttft:2000 tpot:50"}
 }
 

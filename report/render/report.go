@@ -26,7 +26,7 @@ const (
 
 // goodput is met requests per second of the window.
 func (r *Report) goodput() (float64, bool) {
-	if !r.Figures.SLO || r.Window <= 0 {
+	if !r.Figures.SLO || !r.Rated() {
 		return 0, false
 	}
 	return float64(r.Met) / r.Window.Seconds(), true

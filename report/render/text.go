@@ -37,7 +37,13 @@ func (r *Report) head(b *strings.Builder) {
 			fmt.Fprintf(b, "%-10s %s\n", k, text)
 		}
 	}
-	fmt.Fprintf(b, "load       %d requests in %s", r.Scheduled, seconds(r.Window))
+	fmt.Fprintf(b, "load       %d requests", r.Scheduled)
+	switch {
+	case r.Rated():
+		fmt.Fprintf(b, " in %s", seconds(r.Window))
+	case r.Scheduled > 1:
+		b.WriteString(", all at once")
+	}
 	if v, ok := r.Offered(); ok {
 		fmt.Fprintf(b, ", offered %.4g/s", v)
 	}
@@ -51,6 +57,11 @@ func (r *Report) head(b *strings.Builder) {
 		}
 	}
 	b.WriteByte('\n')
+	for o, why := range r.Reasons {
+		if why != "" && record.Outcome(o) != record.Censored {
+			fmt.Fprintf(b, "  %s, for example: %s\n", record.Outcome(o), why)
+		}
+	}
 	if all, without, ok := r.attainment(); ok {
 		fmt.Fprintf(b, "SLO        %s: attainment %.2f %%", r.SLO, 100*all)
 		if r.Judged < r.Scheduled {
