@@ -5,6 +5,28 @@ import (
 	"time"
 )
 
+// Policy is the order of waiting sequences and of preemption.
+type Policy uint8
+
+// The policies.
+const (
+	FCFS     Policy = iota // first come, first served; the newest is preempted
+	Priority               // smaller Seq.Priority first, then earlier arrival; the last is preempted
+)
+
+// Batching says when a waiting sequence may join.
+type Batching uint8
+
+// The modes.
+const (
+	Continuous Batching = iota // at every step
+	// Static: only when no sequence runs, as servers did before Orca. All that fit
+	// join at once and their prompts are computed in one step, whatever the token
+	// budget; places of those that are done stay empty until the last one is. For
+	// comparison.
+	Static
+)
+
 // Config is an engine's settings, named as in vLLM.
 type Config struct {
 	// ID tells the engines of a loop apart and breaks ties between their events.
@@ -22,6 +44,8 @@ type Config struct {
 	// ChunkedPrefill: a prompt may be computed over several steps. Without it,
 	// MaxNumBatchedTokens must be at least MaxModelLen.
 	ChunkedPrefill bool
+	Policy         Policy
+	Batching       Batching
 	// AsyncScheduling: the step after the next one is scheduled when a step ends,
 	// while the next one executes, so that the GPU never waits for the scheduler.
 	// An arrival waits for one step more (R25, R26).
@@ -35,9 +59,22 @@ type Config struct {
 	// Watermark is the share of NumGPUBlocks that an admission must leave free
 	// while others run; 0: none.
 	Watermark float64
+	// PrependUnhashed puts blocks without cached content to the front of the free
+	// list, so that they are used before content is evicted (R18).
+	PrependUnhashed bool
 	// FrontEnd is the time from Submit until the scheduler can see a sequence
 	// (parsing, tokenising); 0: none.
 	FrontEnd time.Duration
+
+	ablate ablation
+}
+
+// ablation switches rules off that no engine goes without, so that tests can
+// show what each is worth.
+type ablation struct {
+	appendPreempted bool // preempted sequences queue behind the waiting ones
+	headFirstFree   bool // blocks of a sequence are freed from its head on
+	coldResume      bool // preempted sequences find none of their blocks again
 }
 
 func (c *Config) validate() error {
@@ -62,7 +99,11 @@ func (c *Config) validate() error {
 		return fmt.Errorf("engine: Watermark is %v: need a share of the blocks, 0 <= w < 1", c.Watermark)
 	case c.FrontEnd < 0:
 		return fmt.Errorf("engine: FrontEnd is %v: need 0 or more", c.FrontEnd)
-	case !c.ChunkedPrefill && c.MaxNumBatchedTokens < c.MaxModelLen:
+	case c.Policy > Priority:
+		return fmt.Errorf("engine: Policy is %d: use FCFS or Priority", c.Policy)
+	case c.Batching > Static:
+		return fmt.Errorf("engine: Batching is %d: use Continuous or Static", c.Batching)
+	case !c.ChunkedPrefill && c.Batching != Static && c.MaxNumBatchedTokens < c.MaxModelLen:
 		return fmt.Errorf("engine: MaxNumBatchedTokens is %d, less than MaxModelLen %d: without chunked prefill a prompt must fit into one step; raise the one, lower the other, or turn ChunkedPrefill on", c.MaxNumBatchedTokens, c.MaxModelLen)
 	}
 	return nil

@@ -9,12 +9,14 @@
 // by number:
 //
 //	R2-R3    what a step tries to do; usable blocks
-//	R4-R7    running sequences: order, budget, preemption of the newest
+//	R4-R7    running sequences: order, budget, preemption
 //	R8-R15   waiting sequences: head of line, prefix hits, admission
 //	R16-R20  blocks: eviction, sharing, naming (package kv)
 //	R22-R24  which rows emit tokens, when sequences end and free their blocks
 //	R25-R26  scheduling ahead of the outputs
 //	R32-R33  the instants of a request
+//
+// Seq.Spent divides the time of a request by cause; its parts sum to the whole.
 //
 // It draws no chance, speaks no protocol, and makes no text. It is driven by one
 // clock.Loop and must be called from within that loop's events.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"math"
 
 	"goodput/fakeengine/kv"
 	"goodput/fakeengine/steptime"
@@ -16,11 +17,16 @@ import (
 type Engine struct {
 	cfg       Config
 	watermark int // blocks
+	budget    int // tokens of a step
 	model     steptime.Model
+	varies    bool                        // the model's steps do
+	mean      func(*steptime.Batch) int64 // the model without chance
+	scratch   steptime.Batch              // here, so that it is not allocated
 	loop      clock.Loop
 	kv        *kv.Pool
 
-	transit, inbox, waiting, running list
+	transit, inbox, running list
+	waiting                 queue
 
 	landing  landing
 	boundary boundary
@@ -32,25 +38,10 @@ type Engine struct {
 	pipe          [2]step
 	first, flying int
 	depth         int   // most steps in pipe: 2 under asynchronous scheduling
+	preempted     bool  // the last scheduling preempted
 	endPS         int64 // picoseconds
 
 	counters counters
-}
-
-// step is one pass over the model.
-type step struct {
-	// rows are in order of scheduling.
-	rows  []row
-	batch steptime.Batch // what they add up to; here, so that it is not allocated
-	ps    int64          // duration
-}
-
-// row is the share of one sequence in a step.
-type row struct {
-	s *Seq // nil: nothing more is due to it
-	// emits: the step computes all that is known of the sequence, and so gives a
-	// token (R22).
-	emits bool
 }
 
 // landing is the event at which the head of transit reaches the inbox.
@@ -75,18 +66,30 @@ func New(cfg Config, m steptime.Model, loop clock.Loop) (*Engine, error) {
 	if m == nil || loop == nil {
 		return nil, fmt.Errorf("engine %d: need a step-time model and a loop", cfg.ID)
 	}
-	pool, err := kv.New(cfg.NumGPUBlocks, cfg.BlockSize, cfg.PrefixCaching)
+	pool, err := kv.New(kv.Config{
+		Blocks: cfg.NumGPUBlocks, BlockSize: cfg.BlockSize, Caching: cfg.PrefixCaching,
+		UnnamedFirst: cfg.PrependUnhashed, HeadFirst: cfg.ablate.headFirstFree,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("engine %d: %w", cfg.ID, err)
 	}
 	e := &Engine{
 		cfg:       cfg,
 		watermark: int(cfg.Watermark * float64(cfg.NumGPUBlocks)),
+		budget:    cfg.MaxNumBatchedTokens,
 		model:     m, loop: loop, kv: pool, depth: 1,
 	}
 	if cfg.AsyncScheduling {
 		e.depth = 2
 	}
+	if cfg.Batching == Static {
+		e.budget = math.MaxInt
+	}
+	e.mean = m.Step
+	if r, ok := m.(random); ok {
+		e.varies, e.mean = true, r.Mean
+	}
+	e.waiting.byPriority = cfg.Policy == Priority
 	e.landing.e, e.boundary.e = e, e
 	return e, nil
 }
@@ -100,7 +103,7 @@ func (e *Engine) Submit(s *Seq) error {
 	now := e.loop.Now()
 	s.Arrival, s.Queued, s.Scheduled = now, clock.Never, clock.Never
 	s.FirstToken, s.LastToken = clock.Never, clock.Never
-	s.Output, s.Cached, s.Preemptions, s.Recomputed, s.PreemptedNS = 0, 0, 0, 0, 0
+	s.Output, s.Cached, s.Preemptions, s.Recomputed, s.Spent = 0, 0, 0, 0, Spent{}
 	s.sched = schedState{lands: now.Add(e.cfg.FrontEnd), preemptedAt: clock.Never}
 	e.kv.Open(&s.sched.table, e.shareable(s))
 
@@ -149,12 +152,17 @@ func (e *Engine) shareable(s *Seq) []uint64 {
 // does nothing if s is not in this engine.
 func (e *Engine) Abort(s *Seq) {
 	switch s.sched.in {
-	case &e.transit, &e.inbox, &e.waiting, &e.running:
+	case &e.transit, &e.inbox, &e.waiting.list, &e.running:
 	default:
 		return
 	}
 	now := e.loop.Now()
 	e.counters.aborted++
+	if e.flying > 0 {
+		if r := e.pipe[e.first].find(s, e.first); r != nil {
+			e.charge(r, e.elapsed(now))
+		}
+	}
 	e.leave(s, now, Aborted)
 }
 
@@ -170,18 +178,14 @@ func (e *Engine) leave(s *Seq, now clock.Time, why Finish) {
 		}
 	}
 	s.resume(now)
-	s.sched.in.remove(s)
+	s.settle(now)
+	if in := s.sched.in; in == &e.waiting.list {
+		e.waiting.remove(s)
+	} else {
+		in.remove(s)
+	}
 	e.kv.Close(&s.sched.table)
 	s.Sink.Finished(s, now, why)
-}
-
-// find returns the row of s in the step, which is in place i of the pipe, or
-// nil.
-func (st *step) find(s *Seq, i int) *row {
-	if n := s.sched.row[i]; n < len(st.rows) && st.rows[n].s == s {
-		return &st.rows[n]
-	}
-	return nil
 }
 
 func (l *landing) arm() {

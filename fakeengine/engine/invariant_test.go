@@ -18,6 +18,7 @@ type job struct {
 	at           clock.Time
 	prompt, out  int
 	stop, shared int
+	priority     int
 	family       uint64
 	abort        clock.Time // Never: not aborted
 }
@@ -31,6 +32,9 @@ func drawConfig(t *rapid.T) Config {
 		BlockSize:            rapid.IntRange(1, 5).Draw(t, "block size"),
 		PrefixCaching:        rapid.Bool().Draw(t, "prefix caching"),
 		AsyncScheduling:      rapid.Bool().Draw(t, "async"),
+		PrependUnhashed:      rapid.Bool().Draw(t, "prepend unhashed"),
+		Policy:               Policy(rapid.IntRange(0, 1).Draw(t, "policy")),
+		Batching:             Batching(max(0, rapid.IntRange(-2, 1).Draw(t, "batching"))),
 		ChunkedPrefill:       rapid.IntRange(0, 3).Draw(t, "chunked") > 0,
 		ReserveFullISL:       rapid.Bool().Draw(t, "reserve"),
 		LongPrefillThreshold: rapid.SampledFrom([]int{0, 0, 3, 10}).Draw(t, "threshold"),
@@ -38,7 +42,7 @@ func drawConfig(t *rapid.T) Config {
 		FrontEnd:             time.Duration(rapid.SampledFrom([]int{0, 300, 1000}).Draw(t, "front end")) * time.Microsecond,
 	}
 	cfg.NumGPUBlocks = 1 + (40+cfg.BlockSize-1)/cfg.BlockSize + rapid.IntRange(0, 40).Draw(t, "more blocks")
-	if !cfg.ChunkedPrefill {
+	if !cfg.ChunkedPrefill && cfg.Batching == Continuous {
 		cfg.MaxNumBatchedTokens = cfg.MaxModelLen
 	}
 	return cfg
@@ -54,7 +58,9 @@ func drawJobs(t *rapid.T) []job {
 			out:    rapid.IntRange(1, 16).Draw(t, "out"),
 			stop:   rapid.SampledFrom([]int{0, 0, 0, 2, 5}).Draw(t, "stop"),
 			family: rapid.Uint64Range(1, 3).Draw(t, "family"),
-			abort:  clock.Never,
+
+			priority: rapid.IntRange(-1, 1).Draw(t, "priority"),
+			abort:    clock.Never,
 		}
 		j.shared = rapid.IntRange(0, j.prompt).Draw(t, "shared")
 		if rapid.IntRange(0, 4).Draw(t, "aborted") == 0 {
@@ -71,7 +77,7 @@ type watch struct {
 	first       map[*Seq]clock.Time
 	given       map[*Seq]int
 	preemptions int64
-	waiting     []*Seq // at the end of the last scheduling
+	waiting     []*Seq // at the end of the last scheduling that yielded a step
 }
 
 // offer submits and aborts the jobs, in the given order of posting.
@@ -79,7 +85,7 @@ func (l *lab) offer(jobs []job, order []int) {
 	l.seqs = make([]*Seq, len(jobs))
 	for _, i := range order {
 		j := jobs[i]
-		s := &Seq{ID: uint64(i + 1), Prompt: j.prompt, MaxTokens: j.out, StopAt: j.stop, Shared: j.shared, Sink: l}
+		s := &Seq{ID: uint64(i + 1), Prompt: j.prompt, MaxTokens: j.out, StopAt: j.stop, Shared: j.shared, Priority: j.priority, Sink: l}
 		for b := range j.prompt / l.e.cfg.BlockSize {
 			s.Hashes = append(s.Hashes, j.family<<16|uint64(b))
 		}
@@ -105,16 +111,18 @@ func straight(n int) []int {
 
 func (w *watch) step(b *steptime.Batch) {
 	e := w.e
-	if b.Tokens > e.cfg.MaxNumBatchedTokens || b.Tokens < 1 {
-		w.rt.Fatalf("invariant 8: a step of %d tokens, budget %d", b.Tokens, e.cfg.MaxNumBatchedTokens)
+	if b.Tokens > e.budget || b.Tokens < 1 {
+		w.rt.Fatalf("invariant 8: a step of %d tokens, budget %d", b.Tokens, e.budget)
 	}
 	if b.Seqs > e.cfg.MaxNumSeqs || e.running.n > e.cfg.MaxNumSeqs {
 		w.rt.Fatalf("invariant 8: %d rows, %d running, at most %d sequences", b.Seqs, e.running.n, e.cfg.MaxNumSeqs)
 	}
-	preempted := e.counters.preemptions > w.preemptions && w.preemptedNow()
+	if e.preempted && e.counters.preemptions == w.preemptions {
+		w.rt.Fatalf("a scheduling is said to have preempted, and has not")
+	}
 	w.preemptions = e.counters.preemptions
 	for _, s := range w.waiting {
-		if preempted && s.sched.in == &e.running {
+		if e.preempted && s.sched.in == &e.running {
 			w.rt.Fatalf("invariant 8: sequence %d was admitted in a step that preempted", s.ID)
 		}
 	}
@@ -122,39 +130,30 @@ func (w *watch) step(b *steptime.Batch) {
 	for s := e.waiting.head; s != nil; s = s.sched.next {
 		w.waiting = append(w.waiting, s)
 	}
-	w.checkWork(b, preempted)
-}
-
-// preemptedNow tells a preemption of this scheduling from those of an earlier
-// one that yielded no step.
-func (w *watch) preemptedNow() bool {
-	for s := w.e.waiting.head; s != nil; s = s.sched.next {
-		if s.sched.preemptedAt == w.loop.Now() {
-			return true
-		}
-	}
-	return false
+	w.checkWork(b)
 }
 
 // checkWork: a step leaves nothing undone that it could have done.
-func (w *watch) checkWork(b *steptime.Batch, preempted bool) {
+func (w *watch) checkWork(b *steptime.Batch) {
 	e := w.e
-	if b.Tokens == e.cfg.MaxNumBatchedTokens {
+	if b.Tokens == e.budget {
 		return
 	}
-	for s := e.running.head; s != nil; s = s.sched.next {
+	// Who preempts himself ends the phase, and need not be the last one there
+	// under the priority policy (R6).
+	for s := e.running.head; s != nil && (!e.preempted || e.cfg.Policy == FCFS); s = s.sched.next {
 		if at := e.next(); s.lacks() > 0 && e.pipe[at].find(s, at) == nil {
-			w.rt.Fatalf("invariant 9: sequence %d runs, has no row, and %d tokens of budget are left", s.ID, e.cfg.MaxNumBatchedTokens-b.Tokens)
+			w.rt.Fatalf("invariant 9: sequence %d runs, has no row, and %d tokens of budget are left", s.ID, e.budget-b.Tokens)
 		}
 	}
-	s := e.waiting.head
-	if s == nil || preempted || e.running.n == e.cfg.MaxNumSeqs || !e.cfg.ChunkedPrefill {
+	s := e.waiting.first()
+	if s == nil || e.preempted || e.cfg.Batching == Static || e.running.n == e.cfg.MaxNumSeqs || !e.cfg.ChunkedPrefill {
 		return
 	}
 	// The head's first chunk, after its hits, in blocks that are free beside the
 	// watermark.
 	hit := e.kv.Match(&s.sched.table, s.tokens())
-	n := min(e.chunk(s.tokens()-hit*e.cfg.BlockSize), e.cfg.MaxNumBatchedTokens-b.Tokens)
+	n := min(e.chunk(s.tokens()-hit*e.cfg.BlockSize), e.budget-b.Tokens)
 	need := hit*e.cfg.BlockSize + n
 	if e.cfg.ReserveFullISL {
 		need = s.tokens()

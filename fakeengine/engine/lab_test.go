@@ -18,7 +18,8 @@ type lab struct {
 	t    testing.TB
 	loop *clock.Virtual
 	e    *Engine
-	cost int64 // picoseconds of a step
+	// cost is the picoseconds of a step, perToken what each of its tokens adds.
+	cost, perToken int64
 	// steps has one line for each step: "id:n" for each row, n the tokens of the
 	// sequence whose KV is there when the step ends.
 	steps []string
@@ -49,20 +50,26 @@ func newLab(t testing.TB, cfg Config) *lab {
 	return l
 }
 
-// Step is the unit cost; it logs the step, which is fully scheduled by now, and
+// Step is the cost; it logs the step, which is fully scheduled by now, and
 // checks the blocks.
 func (l *lab) Step(b *steptime.Batch) int64 {
 	var line []string
 	for _, r := range l.e.pipe[l.e.next()].rows {
 		line = append(line, fmt.Sprintf("%d:%d", r.s.ID, r.s.sched.computed))
 	}
+	if len(l.steps) == 10_000 {
+		l.t.Fatalf("10,000 steps and no end, under %+v; the last ones: %q", l.e.cfg, l.steps[len(l.steps)-20:])
+	}
 	l.steps = append(l.steps, strings.Join(line, " "))
 	l.checkBlocks()
 	if l.onStep != nil {
 		l.onStep(b)
 	}
-	return l.cost
+	return l.Mean(b)
 }
+
+// Mean is asked for parts of steps, which are not logged.
+func (l *lab) Mean(b *steptime.Batch) int64 { return l.cost + l.perToken*int64(b.Tokens) }
 
 func (l *lab) checkBlocks() {
 	l.t.Helper()

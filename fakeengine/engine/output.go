@@ -10,11 +10,16 @@ func (e *Engine) finishStep(now clock.Time) {
 	st := &e.pipe[e.first]
 	e.counters.steps++
 	e.counters.busyPS += st.ps
+	duration := e.elapsed(now)
 	// Sinks may abort any sequence, which empties its rows.
 	for i := range st.rows {
 		r := &st.rows[i]
 		s := r.s
-		if s == nil || !r.emits { // R22
+		if s == nil {
+			continue
+		}
+		e.charge(r, duration)
+		if !r.emits { // R22
 			continue
 		}
 		s.Output++
@@ -45,7 +50,7 @@ func (e *Engine) finishStep(now clock.Time) {
 			e.leave(s, now, Length)
 		}
 	}
-	st.rows = st.rows[:0]
+	st.reset()
 	e.first ^= 1
 	if e.flying--; e.flying > 0 {
 		e.endPS += e.pipe[e.first].ps

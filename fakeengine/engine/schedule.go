@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"goodput/fakeengine/kv"
-	"goodput/fakeengine/steptime"
 	"goodput/loadgen/clock"
 )
 
@@ -20,31 +19,36 @@ func (e *Engine) fill(now clock.Time) {
 	for s := e.inbox.head; s != nil; s = e.inbox.head {
 		e.inbox.remove(s)
 		s.Queued = now
-		e.waiting.pushBack(s)
+		e.waiting.add(s)
 	}
-	for e.flying < e.depth && e.schedule(now) {
+	for e.flying < e.depth {
+		// A scheduling that only preempted leaves room for another one.
+		if !e.schedule(now) && (!e.preempted || e.flying > 0) {
+			break
+		}
 	}
 	if e.flying > 0 {
 		e.awake = true
-		e.loop.At(clock.Time((e.endPS+999)/1000), clock.RankStep, &e.boundary)
+		e.loop.At(clock.Time(ns(e.endPS)), clock.RankStep, &e.boundary)
 	}
 }
 
 // schedule adds a step to the pipe, unless there is nothing to compute.
 func (e *Engine) schedule(now clock.Time) bool {
 	st := &e.pipe[e.next()]
-	st.rows, st.batch = st.rows[:0], steptime.Batch{}
-	budget, preempted := e.scheduleRunning(now)
-	if !preempted {
+	st.reset()
+	budget := e.scheduleRunning(now)
+	if !e.preempted {
 		e.scheduleWaiting(now, budget)
 	}
 	if len(st.rows) == 0 {
 		return false
 	}
-	st.ps = e.model.Step(&st.batch)
+	st.ps = e.model.Step(st.total())
 	if st.ps <= 0 {
 		panic(fmt.Sprintf("engine %d: the step-time model gave %d ps for %+v: a step must take time", e.cfg.ID, st.ps, st.batch))
 	}
+	e.share(st)
 	if e.flying == 0 {
 		e.endPS += st.ps
 	}
@@ -56,37 +60,44 @@ func (e *Engine) schedule(now clock.Time) bool {
 func (e *Engine) next() int { return (e.first + e.flying) & 1 }
 
 // scheduleRunning serves running sequences in order of admission while the
-// budget lasts (R4). A sequence that finds no block pushes out the newest ones,
-// and at last itself (R6). It returns the budget that is left. Submit keeps
+// budget lasts (R4). A sequence that finds no block pushes out others, and at
+// last itself (R6). It returns the budget that is left. Submit keeps
 // sequences within the context length, so that limit never binds here.
-func (e *Engine) scheduleRunning(now clock.Time) (budget int, preempted bool) {
-	budget = e.cfg.MaxNumBatchedTokens
+func (e *Engine) scheduleRunning(now clock.Time) (budget int) {
+	e.preempted = false
+	budget = e.budget
 	for s := e.running.head; s != nil && budget > 0; s = s.sched.next {
 		n := min(e.chunk(s.lacks()), budget)
 		if n == 0 {
 			continue
 		}
 		for !e.kv.Grow(&s.sched.table, s.sched.computed+n) {
-			victim := e.running.tail
+			victim := e.victim()
+			budget += e.withdraw(victim)
 			e.preempt(victim, now)
-			preempted = true
 			if victim == s {
-				return budget, true
+				return budget
 			}
 		}
 		budget -= n
 		e.advance(s, n)
 	}
-	return budget, preempted
+	return budget
 }
 
 // scheduleWaiting admits waiting sequences in order (R8). The first that does
 // not fit ends the step's admissions (R9).
 func (e *Engine) scheduleWaiting(now clock.Time, budget int) {
+	if e.cfg.Batching == Static && e.running.n > 0 {
+		return
+	}
 	for budget > 0 && e.waiting.n > 0 && e.running.n < e.cfg.MaxNumSeqs {
-		s := e.waiting.head
+		s := e.waiting.first()
 		tokens := s.tokens()
 		hit := e.kv.Match(&s.sched.table, tokens)
+		if e.cfg.ablate.coldResume && s.Preemptions > 0 {
+			hit = 0
+		}
 		computed := hit * e.cfg.BlockSize
 		n := e.chunk(tokens - computed)
 		if !e.cfg.ChunkedPrefill && n > budget {
@@ -110,7 +121,7 @@ func (e *Engine) scheduleWaiting(now clock.Time, budget int) {
 			s.Scheduled, s.Cached = now, computed
 		}
 		s.resume(now)
-		s.sched.computed = computed
+		s.sched.computed, s.sched.goal = computed, tokens
 		budget -= n
 		e.advance(s, n)
 	}
@@ -144,9 +155,6 @@ func (e *Engine) advance(s *Seq, n int) {
 	to := from + n
 	s.sched.computed = to
 	e.kv.Fill(&s.sched.table, min(to, s.tokens()))
-	at := e.next()
-	st := &e.pipe[at]
-	st.batch.Add(from, n)
 	if from < s.sched.peak {
 		again := min(to, s.sched.peak) - from
 		s.Recomputed += again
@@ -155,24 +163,66 @@ func (e *Engine) advance(s *Seq, n int) {
 	emits := to == s.tokens()+s.sched.pending
 	if emits {
 		s.sched.pending++
-		st.batch.Emit++
 	}
-	s.sched.row[at] = len(st.rows)
-	st.rows = append(st.rows, row{s, emits})
+	e.add(s, n, emits)
 }
 
-// preempt sends s back to the head of the waiting list. It keeps its output,
+// add appends the last n tokens of s to the step that is being scheduled.
+func (e *Engine) add(s *Seq, n int, emits bool) {
+	at := e.next()
+	st := &e.pipe[at]
+	s.sched.row[at] = len(st.rows)
+	st.add(s, s.sched.computed-n, n, emits)
+}
+
+// withdraw takes s out of the step that is being scheduled, if it is in there,
+// and returns its tokens, which go back to the budget (R6). Only the priority
+// policy preempts a sequence that was served before in the same step. The names
+// that its blocks got stay, as they do in vLLM.
+func (e *Engine) withdraw(s *Seq) int {
+	at := e.next()
+	st := &e.pipe[at]
+	r := st.find(s, at)
+	if r == nil {
+		return 0
+	}
+	n := r.n
+	if r.emits {
+		s.sched.pending--
+	}
+	to := s.sched.computed
+	s.sched.computed -= n
+	if again := min(to, s.sched.peak) - s.sched.computed; again > 0 {
+		s.Recomputed -= again
+		e.counters.recomputed -= int64(again)
+	}
+	rows := st.rows
+	st.reset()
+	for _, r := range rows { // reads ahead of what add writes
+		if r.s != s {
+			e.add(r.s, r.n, r.emits)
+		}
+	}
+	return n
+}
+
+// preempt sends s back to the head of the waiting queue. It keeps its output,
 // also that of a step under way, and loses its blocks, whose content may still
 // be there when it comes back (R7). That step is over before it can come back:
 // nothing is admitted where something was preempted (R8).
 func (e *Engine) preempt(s *Seq, now clock.Time) {
 	e.running.remove(s)
-	e.waiting.pushFront(s)
+	if e.cfg.ablate.appendPreempted {
+		e.waiting.add(s)
+	} else {
+		e.waiting.giveBack(s)
+	}
 	e.kv.Release(&s.sched.table)
 	s.sched.peak = max(s.sched.peak, s.sched.computed)
 	s.sched.computed = 0
 	s.sched.preemptedAt = now
 	s.Preemptions++
+	e.preempted = true
 	e.counters.preemptions++
 }
 

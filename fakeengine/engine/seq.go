@@ -29,6 +29,8 @@ type Seq struct {
 	MaxTokens int
 	// StopAt is the output token that is the end of sequence; 0: none.
 	StopAt int
+	// Priority is for the policy of that name: smaller is served first.
+	Priority int
 	// Hashes names each full block of the prompt (chained, in blocks of the
 	// engine's block size); nil: nothing can be shared.
 	Hashes []uint64
@@ -51,27 +53,51 @@ type Seq struct {
 	// Cached is the number of prompt tokens taken from the prefix cache when the
 	// sequence was first scheduled.
 	Cached int
-	// Preemptions counts evictions from the running batch, Recomputed the tokens
-	// that were computed again because of them, and PreemptedNS the nanoseconds
-	// from preemption until scheduled again.
+	// Preemptions counts evictions from the running batch, and Recomputed the
+	// tokens that were computed again because of them.
 	Preemptions, Recomputed int
-	PreemptedNS             int64
+	// Spent is where the time went.
+	Spent
 
 	sched schedState
+}
+
+// Spent divides the time from Arrival to the end, in nanoseconds; the parts sum
+// to it exactly. Preempted is kept up to date, PrefillNS and DecodeNS until the
+// last step, the others are known when the sequence is over.
+type Spent struct {
+	// FrontEndNS is before the scheduler could see the sequence, and QueueNS from
+	// then until it was first scheduled: vLLM's queue time and the wait for the
+	// step boundary before it.
+	FrontEndNS, QueueNS int64
+	// PrefillNS is the steps that computed its prompt (or, after a preemption,
+	// prompt and answer so far), and DecodeNS those that extended its answer, each
+	// as long as it would have been without the prefill of other sequences.
+	PrefillNS, DecodeNS int64
+	// InterferenceNS is the rest of the time in the running batch: what the prefill
+	// of others added to those steps, and steps in which the sequence got nothing,
+	// because others had the budget or because they were scheduled before it came.
+	InterferenceNS int64
+	// PreemptedNS is from preemptions until scheduled again.
+	PreemptedNS int64
 }
 
 // schedState is what the scheduler keeps in a sequence.
 type schedState struct {
 	next, prev *Seq  // neighbours in the list in
 	in         *list // nil: not in the engine
+	place      int   // in the heap of the waiting queue
 	lands      clock.Time
 	row        [2]int // index in the rows of the engine's steps, by place in the pipe
 	// computed counts the tokens whose KV is or will be there when the scheduled
 	// steps end; peak is the highest value it had before a preemption. pending
 	// counts the output tokens that those steps will give.
 	computed, peak, pending int
-	preemptedAt             clock.Time // Never: not preempted now
-	table                   kv.Table
+	// goal is the number of tokens that were known at admission: a prefill until
+	// they are computed, then decodes.
+	goal        int
+	preemptedAt clock.Time // Never: not preempted now
+	table       kv.Table
 }
 
 // Reset clears the Seq for another use. It must not be in an engine.

@@ -30,6 +30,22 @@ type Counters struct {
 	Queries, Hits, Evictions int64
 }
 
+// Config is the shape and the habits of a pool.
+type Config struct {
+	// Blocks counts the null block; BlockSize is in tokens.
+	Blocks, BlockSize int
+	// Caching: full blocks are found again by their content.
+	Caching bool
+	// UnnamedFirst: blocks without a name go to the front of the free list, since
+	// nothing is lost with them. vLLM up to 0.19 puts them to the back like all
+	// others (R18).
+	UnnamedFirst bool
+	// HeadFirst frees the head of a sequence before its tail, so that a prefix is
+	// evicted at the end that others could share. No engine should; it shows what
+	// the order is worth.
+	HeadFirst bool
+}
+
 // Pool is the block account of one engine.
 type Pool struct {
 	blocks []block
@@ -37,30 +53,35 @@ type Pool struct {
 	free   int
 	// index maps the name of a shared full block to the block that took the name
 	// last; other blocks of the same name may exist, and are not found.
-	index    map[uint64]int32
-	caching  bool
+	index   map[uint64]int32
+	caching bool
+	// unnamedFirst and headFirst are as in Config.
+	unnamedFirst, headFirst bool
+
 	owners   uint64
 	spare    [][]int32 // backing arrays of closed tables
 	counters Counters
 }
 
-// New makes a pool of blocks blocks, one of which is the null block, of
-// blockSize tokens each. Without caching no block is ever found again.
-func New(blocks, blockSize int, caching bool) (*Pool, error) {
-	if blocks < 2 || blocks > 1<<31-1 {
-		return nil, fmt.Errorf("kv pool of %d blocks: need between 2 (one is the null block) and %d", blocks, 1<<31-1)
+// New makes an empty pool. Without caching no block is ever found again.
+func New(c Config) (*Pool, error) {
+	if c.Blocks < 2 || c.Blocks > 1<<31-1 {
+		return nil, fmt.Errorf("kv pool of %d blocks: need between 2 (one is the null block) and %d", c.Blocks, 1<<31-1)
 	}
-	if blockSize < 1 {
-		return nil, fmt.Errorf("kv block size of %d tokens: need at least 1, usually 16", blockSize)
+	if c.BlockSize < 1 {
+		return nil, fmt.Errorf("kv block size of %d tokens: need at least 1, usually 16", c.BlockSize)
 	}
-	p := &Pool{blocks: make([]block, blocks), size: blockSize, free: blocks - 1, caching: caching}
-	if caching {
+	p := &Pool{
+		blocks: make([]block, c.Blocks), size: c.BlockSize, free: c.Blocks - 1,
+		caching: c.Caching, unnamedFirst: c.UnnamedFirst, headFirst: c.HeadFirst,
+	}
+	if c.Caching {
 		p.index = make(map[uint64]int32)
 	}
 	for i := range p.blocks {
 		p.blocks[i].prev, p.blocks[i].next = int32(i-1), int32(i+1)
 	}
-	p.blocks[null].prev, p.blocks[blocks-1].next = int32(blocks-1), null
+	p.blocks[null].prev, p.blocks[c.Blocks-1].next = int32(c.Blocks-1), null
 	return p, nil
 }
 
@@ -107,19 +128,38 @@ func (p *Pool) touch(id int32) {
 	b.refs++
 }
 
-// drop takes one reference away; the last one puts the block at the tail of the
-// free list, its content intact (R18).
-func (p *Pool) drop(id int32) {
+// drop takes one reference away; the last one puts the block, its content
+// intact, into the free list behind the block after. The null block stands for
+// the front (R18).
+func (p *Pool) drop(id, after int32) (freed bool) {
 	b := &p.blocks[id]
 	b.refs--
 	if b.refs > 0 {
-		return
+		return false
 	}
-	end := &p.blocks[null]
-	b.prev, b.next = end.prev, null
-	p.blocks[end.prev].next = id
-	end.prev = id
+	before := p.blocks[after].next
+	b.prev, b.next = after, before
+	p.blocks[after].next, p.blocks[before].prev = id, id
 	p.free++
+	return true
+}
+
+// release drops ids, last first unless the pool is headFirst. Unnamed blocks may
+// go to the front, in the same order.
+func (p *Pool) release(ids []int32) {
+	front := int32(null)
+	for i := range ids {
+		id := ids[len(ids)-1-i]
+		if p.headFirst {
+			id = ids[i]
+		}
+		switch {
+		case !p.unnamedFirst || p.blocks[id].kind != unnamed:
+			p.drop(id, p.blocks[null].prev)
+		case p.drop(id, front):
+			front = id
+		}
+	}
 }
 
 // Reset forgets all cached content. It succeeds only while no sequence holds a

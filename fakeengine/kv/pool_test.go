@@ -10,7 +10,7 @@ const size = 4 // tokens in a block, in these tests
 
 func newPool(t testing.TB, blocks int) *Pool {
 	t.Helper()
-	p, err := New(blocks, size, true)
+	p, err := New(Config{Blocks: blocks, BlockSize: size, Caching: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestNewRefuses(t *testing.T) {
 		{"no tokens in a block", 10, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if _, err := New(c.blocks, c.size, true); err == nil {
+			if _, err := New(Config{Blocks: c.blocks, BlockSize: c.size, Caching: true}); err == nil {
 				t.Errorf("New(%d, %d) gave no error", c.blocks, c.size)
 			}
 		})
@@ -241,6 +241,36 @@ func TestR18TailIsFreedFirst(t *testing.T) {
 	check(t, p, a, b)
 }
 
+func TestR18Variants(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		cfg  Config
+		want []int32
+	}{
+		{"unnamed to the front", Config{UnnamedFirst: true}, []int32{6, 5, 4, 7, 3, 2, 1}},
+		{"head first", Config{HeadFirst: true}, []int32{7, 1, 2, 3, 4, 5, 6}},
+		{"both", Config{HeadFirst: true, UnnamedFirst: true}, []int32{4, 5, 6, 7, 1, 2, 3}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.cfg.Blocks, c.cfg.BlockSize, c.cfg.Caching = 8, size, true
+			p, err := New(c.cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Blocks 1 to 3 are full; 4, 5 and 6 are taken ahead and have no name.
+			a := open(t, p, []uint64{1, 2, 3}, 3*size+1)
+			if !p.Grow(a, 6*size) {
+				t.Fatal("no room")
+			}
+			p.Release(a)
+			if diff := cmp.Diff(c.want, p.freeList()); diff != "" {
+				t.Errorf("free list (-want +got):\n%s", diff)
+			}
+			check(t, p, a)
+		})
+	}
+}
+
 func TestR19OnlyFullBlocksAreNamedAndEqualNamesCoexist(t *testing.T) {
 	p := newPool(t, 10)
 	a := open(t, p, []uint64{1, 2}, size+1)
@@ -344,7 +374,7 @@ func TestResumeFindsOwnCopyOfALostName(t *testing.T) {
 }
 
 func TestCachingOffFindsNothing(t *testing.T) {
-	p, err := New(8, size, false)
+	p, err := New(Config{Blocks: 8, BlockSize: size})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -110,7 +110,16 @@ func TestInvariant7BlocksAreConserved(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		blocks := rapid.IntRange(2, 40).Draw(rt, "blocks")
 		var w twins
-		w.lean, w.full = newPool(t, blocks), newPool(t, blocks)
+		cfg := Config{
+			Blocks: blocks, BlockSize: size, Caching: true,
+			UnnamedFirst: rapid.Bool().Draw(rt, "unnamed first"), HeadFirst: rapid.Bool().Draw(rt, "head first"),
+		}
+		for _, p := range []**Pool{&w.lean, &w.full} {
+			var err error
+			if *p, err = New(cfg); err != nil {
+				rt.Fatal(err)
+			}
+		}
 		for range rapid.IntRange(1, 120).Draw(rt, "operations") {
 			op := rapid.IntRange(0, 9).Draw(rt, "operation")
 			if len(w.lives) == 0 || op == 0 {

@@ -160,9 +160,7 @@ func (p *Pool) register(t *Table, tokens int) {
 // sequence is evicted after its tail (R18). The table remembers the blocks and
 // can be admitted again.
 func (p *Pool) Release(t *Table) {
-	for i := t.held - 1; i >= 0; i-- {
-		p.drop(t.ids[i])
-	}
+	p.release(t.ids[:t.held])
 	t.held, t.room, t.full, t.ready = 0, 0, 0, p.size
 }
 

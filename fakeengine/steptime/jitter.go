@@ -61,6 +61,9 @@ func Jittered(m Model, sigma float64, seed uint64) (func(replica int) Model, err
 	}, nil
 }
 
+// Mean is what Step(b) varies around. It draws nothing and counts nothing.
+func (j *Jitter) Mean(b *Batch) int64 { return j.model.Step(b) }
+
 // Step implements Model.
 func (j *Jitter) Step(b *Batch) int64 {
 	s := rng.New(j.key, "", j.n)

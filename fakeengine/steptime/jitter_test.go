@@ -95,6 +95,22 @@ func TestJitterDependsOnSeedReplicaAndStepAlone(t *testing.T) {
 	}
 }
 
+func TestJitterMeanMovesNoDraw(t *testing.T) {
+	f := jittered(t, flat(second), 0.2, 1)
+	want := steps(f(0), 4)
+	j := f(0).(*Jitter)
+	var got []int64
+	for range want {
+		if mean := j.Mean(&Batch{Tokens: 1, Seqs: 1}); mean != second {
+			t.Errorf("mean %d ps, want that of the model, 1 s", mean)
+		}
+		got = append(got, steps(j, 1)...)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("steps with and without a look at the mean (-without +with):\n%s", diff)
+	}
+}
+
 func TestJitterOfZeroIsTheModel(t *testing.T) {
 	if got := jittered(t, flat(second), 0, 1)(3); got != Model(flat(second)) {
 		t.Errorf("got %T, want the model itself", got)

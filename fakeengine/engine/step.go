@@ -1,0 +1,171 @@
+package engine
+
+import (
+	"math/bits"
+
+	"goodput/fakeengine/steptime"
+	"goodput/loadgen/clock"
+)
+
+// step is one pass over the model.
+type step struct {
+	// rows are in order of scheduling.
+	rows  []row
+	batch steptime.Batch // what they add up to
+	ps    int64          // duration
+	// decodes is what the decode rows add up to, and decodeNS the duration without
+	// the prefill rows, prefills, in order.
+	decodes  steptime.Batch
+	decodeNS int64
+	prefills []prefill
+}
+
+// row is the share of one sequence in a step.
+type row struct {
+	s *Seq // nil: nothing more is due to it
+	n int  // tokens
+	// prefill is 1 + the index in the step's prefills; 0: a decode; charged: its
+	// time is booked.
+	prefill int32
+	// emits: the step computes all that is known of the sequence, and so gives a
+	// token (R22).
+	emits bool
+}
+
+const charged = -1
+
+// prefill is a row that computes what was known of its sequence at admission.
+// ns is the duration of the step without other prefills.
+type prefill struct {
+	from, n int
+	emits   bool
+	ns      int64
+}
+
+// random is a model whose steps vary. Mean is what Step(b) varies around; it
+// leaves no trace.
+type random interface {
+	Mean(b *steptime.Batch) int64
+}
+
+func (st *step) reset() {
+	st.rows, st.prefills = st.rows[:0], st.prefills[:0]
+	st.batch, st.decodes = steptime.Batch{}, steptime.Batch{}
+}
+
+// find returns the row of s in the step, which is in place i of the pipe, or
+// nil.
+func (st *step) find(s *Seq, i int) *row {
+	if n := s.sched.row[i]; n < len(st.rows) && st.rows[n].s == s {
+		return &st.rows[n]
+	}
+	return nil
+}
+
+// add appends a row of n tokens of s behind the first from ones.
+func (st *step) add(s *Seq, from, n int, emits bool) {
+	r := row{s: s, n: n, emits: emits}
+	if from < s.sched.goal {
+		st.prefills = append(st.prefills, prefill{from: from, n: n, emits: emits})
+		r.prefill = int32(len(st.prefills))
+	} else {
+		extend(&st.decodes, from, n, emits)
+	}
+	st.rows = append(st.rows, r)
+}
+
+func extend(b *steptime.Batch, from, n int, emits bool) {
+	b.Add(from, n)
+	if emits {
+		b.Emit++
+	}
+}
+
+// total sums the rows up to the step's batch.
+func (st *step) total() *steptime.Batch {
+	st.batch = st.decodes
+	for i := range st.prefills {
+		p := &st.prefills[i]
+		extend(&st.batch, p.from, p.n, p.emits)
+	}
+	return &st.batch
+}
+
+// share finds what the step would have taken for the decodes alone, and for each
+// prefill alone beside them. The difference to its duration is what a sequence
+// suffers from the prefill of others. In most steps there is none.
+func (e *Engine) share(st *step) {
+	st.decodeNS = ns(st.ps)
+	switch {
+	case len(st.prefills) == 0:
+		return
+	case len(st.prefills) == 1:
+		st.prefills[0].ns = st.decodeNS
+		if st.decodes.Seqs == 0 {
+			return
+		}
+	}
+	whole := st.ps
+	if e.varies {
+		whole = e.mean(&st.batch)
+	}
+	if st.decodes.Seqs > 0 {
+		st.decodeNS = e.part(st, &st.decodes, whole)
+	}
+	if len(st.prefills) == 1 {
+		return
+	}
+	for i := range st.prefills {
+		p := &st.prefills[i]
+		e.scratch = st.decodes
+		extend(&e.scratch, p.from, p.n, p.emits)
+		p.ns = e.part(st, &e.scratch, whole)
+	}
+}
+
+// part is what the batch b, a part of the step, would take, in the proportion
+// that the model gives it; whole is what it gives the step.
+func (e *Engine) part(st *step, b *steptime.Batch, whole int64) int64 {
+	ps := e.mean(b)
+	if ps >= whole {
+		return ns(st.ps)
+	}
+	hi, lo := bits.Mul64(uint64(st.ps), uint64(ps))
+	ps64, _ := bits.Div64(hi, lo, uint64(whole))
+	return ns(int64(ps64))
+}
+
+// elapsed is the time since the start of the executing step, ns.
+func (e *Engine) elapsed(now clock.Time) int64 {
+	return int64(now) - ns(e.endPS-e.pipe[e.first].ps)
+}
+
+// charge books the first d ns of the executing step for the sequence of its row
+// r. What is not its own is left for settle to count as interference.
+func (e *Engine) charge(r *row, d int64) {
+	s, st := r.s, &e.pipe[e.first]
+	switch {
+	case r.prefill == charged:
+	case s.sched.in != &e.running: // preempted; that time is counted elsewhere
+	case r.prefill > 0:
+		s.PrefillNS += min(d, st.prefills[r.prefill-1].ns)
+	default:
+		s.DecodeNS += min(d, st.decodeNS)
+	}
+	r.prefill = charged
+}
+
+// settle completes the account of a sequence that is over.
+func (s *Seq) settle(now clock.Time) {
+	landed := min(s.sched.lands, now)
+	s.FrontEndNS = int64(landed - s.Arrival)
+	if !s.Scheduled.Known() {
+		s.QueueNS = int64(now - landed)
+		return
+	}
+	s.QueueNS = int64(s.Scheduled - landed)
+	s.InterferenceNS = int64(now-s.Scheduled) - s.PrefillNS - s.DecodeNS - s.PreemptedNS
+}
+
+// ns rounds picoseconds up to the nanoseconds of the loop.
+func ns(ps int64) int64 { return (ps + 999) / 1000 }
