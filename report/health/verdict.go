@@ -48,12 +48,7 @@ func Judge(f *query.Figures, ttftSLO time.Duration) Health {
 		}
 		h.Why = append(h.Why, fmt.Sprintf(format, args...))
 	}
-	switch n, why := f.Manifest.Counters["record_rows_dropped"], f.Manifest.Problem; {
-	case n > 0:
-		add(ClientLimited, "%d records were lost (%s): the figures leave them out; write to a faster or emptier disk", n, problem(why))
-	case why != "":
-		add(ClientLimited, "the record is not whole (%s): what was not yet recorded is missing, long requests more than short ones; run it again", why)
-	}
+	judgeRecord(f.Manifest, add)
 	limit := max(maxLag, time.Duration(lagShare*float64(ttftSLO)))
 	if lag, ok := f.Metric("lag"); ok && lag.N > 0 && lag.P99 > float64(limit) {
 		add(Late, "lag P99 is %s, above %s: requests left late; lower the rate or give the generator more processor",
@@ -75,11 +70,17 @@ func Judge(f *query.Figures, ttftSLO time.Duration) Health {
 	return h
 }
 
-func problem(p string) string {
-	if p == "" {
-		return "the queue to the disk was full"
+// judgeRecord looks at what the record itself says is missing from it.
+func judgeRecord(m record.Manifest, add func(v Verdict, format string, args ...any)) {
+	if n := m.Counters[record.CounterDropped]; n > 0 {
+		add(ClientLimited, "%d records were lost because the queue to the disk was full: the figures leave them out; write to a faster disk", n)
 	}
-	return p
+	switch n := m.Counters[record.CounterLost]; {
+	case n > 0:
+		add(ClientLimited, "up to %d records were lost (%s): the figures leave them out; run it again", n, m.Problem)
+	case m.Problem != "":
+		add(ClientLimited, "the record is not whole (%s): what was not yet recorded is missing, long requests more than short ones; run it again", m.Problem)
+	}
 }
 
 // short prints nanoseconds with three digits.

@@ -40,7 +40,9 @@ func TestJudge(t *testing.T) {
 		}, 0, OK, ""},
 		{"never left", func(f *query.Figures) { f.Sent = 900 }, 0, Late, "achieved 9 of 10"},
 		{"records lost", func(f *query.Figures) { f.Manifest.Counters = map[string]int64{"record_rows_dropped": 3} }, 0, ClientLimited, "3 records"},
-		{"disk full", func(f *query.Figures) { f.Manifest.Problem = "no space left" }, 0, ClientLimited, "no space left"},
+		{"disk full", func(f *query.Figures) {
+			f.Manifest.Counters, f.Manifest.Problem = map[string]int64{"record_rows_lost": 4}, "no space left"
+		}, 0, ClientLimited, "up to 4 records were lost (no space left)"},
 		{"recovered", func(f *query.Figures) { f.Manifest.Problem = "killed" }, 0, ClientLimited, "not whole (killed)"},
 		{"all failed", func(f *query.Figures) { f.Outcomes[record.OK] = 0 }, 0, TooFewSamples, "no request completed"},
 		{"nothing sent", func(f *query.Figures) { *f = query.Figures{} }, 0, TooFewSamples, "no request was scheduled"},
