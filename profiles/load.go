@@ -11,7 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-//go:embed gpu/*.yaml model/*.yaml
+//go:embed engine/*.yaml gpu/*.yaml model/*.yaml
 var files embed.FS
 
 // GPUs lists the names that LoadGPU knows, sorted.
@@ -40,15 +40,15 @@ func LoadModel(name string) (Model, error) {
 	return parseModel(name, data)
 }
 
-// Text returns the file of a GPU or model profile, as it is embedded. An unknown
+// Text returns the file of a GPU, model or engine profile, as it is embedded. An unknown
 // name is an error that lists the known ones.
 func Text(name string) ([]byte, error) {
-	for _, kind := range []string{"gpu", "model"} {
+	for _, kind := range []string{"gpu", "model", "engine"} {
 		if slices.Contains(names(kind), name) {
 			return read(kind, name)
 		}
 	}
-	return nil, fmt.Errorf("no profile %q: use one of %s", name, strings.Join(slices.Concat(GPUs(), Models()), ", "))
+	return nil, fmt.Errorf("no profile %q: use one of %s", name, strings.Join(slices.Concat(GPUs(), Models(), Engines()), ", "))
 }
 
 func parseGPU(name string, data []byte) (GPU, error) {
