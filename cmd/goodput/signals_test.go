@@ -94,8 +94,13 @@ func TestInterruptLeavesAReadableRun(t *testing.T) {
 func TestSecondInterruptStopsAtOnce(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	// Answers of ten minutes: without a second signal the drain waits for them.
-	since := time.Now()
-	later := func() bool { return time.Since(since) > time.Second }
+	var since time.Time
+	later := func() bool {
+		if _, err := os.Stat(filepath.Join(dir, "plan.yaml")); err == nil && since.IsZero() {
+			since = time.Now() // from here on the run catches signals
+		}
+		return !since.IsZero() && time.Since(since) > time.Second
+	}
 	cmd, out, diag := startRealRun(t, dir, later, "--drain", "1h", "--random-output-len", "100000")
 	_ = cmd.Process.Signal(os.Interrupt)
 	for lines := bufio.NewScanner(diag); lines.Scan() && !strings.Contains(lines.Text(), "once more to stop now"); {
@@ -146,5 +151,60 @@ func TestKillLosesNoRecordedRow(t *testing.T) {
 	}
 	if after := rows(t, dir); len(after) != len(before) {
 		t.Errorf("%d rows before recovery, %d after", len(before), len(after))
+	}
+}
+
+// Before and after a run there is nothing to drain: a signal ends the program.
+func TestSignalEndsWhatIsNoRun(t *testing.T) {
+	dir := t.TempDir()
+	fifo := filepath.Join(dir, "trace.csv")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Skip(err)
+	}
+	cmd := command(t, "goodput", "run", "--dataset-name", "azure", "--dataset-path", fifo, "--out", filepath.Join(dir, "run"))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w, err := os.OpenFile(fifo, os.O_WRONLY, 0) // waits for the reader
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	_ = cmd.Process.Signal(os.Interrupt)
+	_ = cmd.Wait()
+	if s, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || s.Signal() != syscall.SIGINT {
+		t.Errorf("got %v", cmd.ProcessState)
+	}
+}
+
+// A reader of stderr that is stuck costs its lines, and nothing else.
+func TestStuckStderr(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if err := w.SetWriteDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
+		t.Skip(err)
+	}
+	for err == nil { // until the pipe is full
+		_, err = w.Write(make([]byte, 1024))
+	}
+	if err := syscall.SetNonblock(int(w.Fd()), false); err != nil {
+		t.Fatal(err)
+	}
+	cmd := command(t, "goodput", "run", "--json", "--speed", "10", "--request-rate", "20", "--num-prompts", "100",
+		"--out", filepath.Join(t.TempDir(), "run"))
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, w
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	limit := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Kill() })
+	defer limit.Stop()
+	_ = cmd.Wait()
+	var j runJSON
+	if err := json.Unmarshal(out.Bytes(), &j); err != nil || j.Requests != 100 {
+		t.Errorf("%v after %v: %q", err, cmd.ProcessState, out.String())
 	}
 }

@@ -33,6 +33,10 @@ func (r Rate) MarshalYAML() (any, error) {
 // form is a decimal or "max".
 type Speed float64
 
+// MaxSpeed is the fastest that a loop in real time may run: beyond it, a
+// nanosecond of the wall is more than an engine's own time between two events.
+const MaxSpeed = 1000
+
 // Virtual reports whether the run takes place in virtual time.
 func (s Speed) Virtual() bool { return s == 0 }
 

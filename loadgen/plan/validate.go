@@ -84,7 +84,7 @@ func (p *Plan) checkPool(v *checker) {
 	v.ok(p.EngineGPUMemory > 0 && p.EngineGPUMemory <= 1, "engine.gpu-memory-utilization", "%v is outside 0 (excluded) to 1", p.EngineGPUMemory)
 	v.ok(p.EngineWatermark >= 0 && p.EngineWatermark < 1, "engine.watermark", "%v is outside 0 to 1 (excluded)", p.EngineWatermark)
 	v.ok(p.EngineStepJitter >= 0 && p.EngineStepJitter <= 1, "engine.step-jitter", "%v is outside 0 to 1: 0.05 varies steps by about 5 %%", p.EngineStepJitter)
-	v.ok(p.Speed >= 0 && p.Speed <= 1000, "speed", "%v is outside 0 to 1000: for more, use max", p.Speed)
+	v.ok(p.Speed >= 0 && p.Speed <= MaxSpeed, "speed", "%v is outside 0 to %v: for more, use max", p.Speed, MaxSpeed)
 }
 
 func (p *Plan) checkLoad(v *checker) {

@@ -16,18 +16,31 @@ type Env struct {
 	Getenv func(string) string
 	// Terminal reports whether Stderr is a terminal.
 	Terminal bool
-	// Interrupts delivers Ctrl-C and SIGTERM; nil: none come.
-	Interrupts <-chan os.Signal
+	// Catch redirects Ctrl-C and SIGTERM into a channel until stop is called. What
+	// does not catch them is ended by them. nil: none come.
+	Catch func() (c <-chan os.Signal, stop func())
+}
+
+// interrupts is Catch, with a channel that never delivers if there is none.
+func (e *Env) interrupts() (c <-chan os.Signal, stop func()) {
+	if e.Catch == nil {
+		return nil, func() {}
+	}
+	return e.Catch()
+}
+
+func catch() (<-chan os.Signal, func()) {
+	c := make(chan os.Signal, 4)
+	signal.Notify(c, os.Interrupt, syscall.SIGTERM)
+	return c, func() { signal.Stop(c) }
 }
 
 // OS is the environment of the real process.
 func OS() Env {
-	c := make(chan os.Signal, 4)
-	signal.Notify(c, os.Interrupt, syscall.SIGTERM)
 	info, err := os.Stderr.Stat()
 	return Env{
 		Args: os.Args[1:], Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv,
-		Terminal:   err == nil && info.Mode()&os.ModeCharDevice != 0,
-		Interrupts: c,
+		Terminal: err == nil && info.Mode()&os.ModeCharDevice != 0,
+		Catch:    catch,
 	}
 }

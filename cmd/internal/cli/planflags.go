@@ -15,9 +15,11 @@ import (
 // planFlags makes a flag of each plan field and resolves a plan in the order
 // default, file, environment, flag.
 type planFlags struct {
-	config string
-	fields []plan.Field
-	given  map[string][]string // flag values in the order of the command line
+	command *cobra.Command
+	also    []string // flags of the command that are no fields of the plan
+	config  string
+	fields  []plan.Field
+	given   map[string][]string // flag values in the order of the command line
 }
 
 // flagValue collects the text of one flag; the plan parses it later, over the
@@ -45,7 +47,7 @@ func (v *flagValue) Set(s string) error {
 
 // newPlanFlags registers the fields of the given groups on c.
 func newPlanFlags(c *cobra.Command, groups ...string) *planFlags {
-	p := &planFlags{given: map[string][]string{}}
+	p := &planFlags{command: c, given: map[string][]string{}}
 	def := plan.Default()
 	for _, f := range plan.Fields() {
 		if !slices.Contains(groups, f.Group) {
@@ -65,6 +67,9 @@ func newPlanFlags(c *cobra.Command, groups ...string) *planFlags {
 // resolve builds the plan and checks it.
 func (p *planFlags) resolve(env *Env, check func(*plan.Plan) error) (plan.Plan, error) {
 	out := plan.Default()
+	if err := p.others(env); err != nil {
+		return out, err
+	}
 	if p.config != "" {
 		text, err := readLimited(p.config, plan.MaxFile)
 		if err != nil {
@@ -93,6 +98,23 @@ func (p *planFlags) resolve(env *Env, check func(*plan.Plan) error) (plan.Plan, 
 		}
 	}
 	return out, check(&out)
+}
+
+// others gives the command's other flags the environment's value, unless the
+// command line has one.
+func (p *planFlags) others(env *Env) error {
+	for _, name := range append(p.also, "config") {
+		f := p.command.Flags().Lookup(name)
+		variable := plan.Field{Key: name}.Env()
+		text := env.Getenv(variable)
+		if f.Changed || text == "" {
+			continue
+		}
+		if err := f.Value.Set(text); err != nil {
+			return fmt.Errorf("environment variable %s: %w", variable, err)
+		}
+	}
+	return nil
 }
 
 // readLimited reads a file of at most limit bytes.

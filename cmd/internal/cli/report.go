@@ -39,7 +39,7 @@ func newReport(env *Env) *cobra.Command {
 			}
 			return toFile(env.Stdout, output, func(w io.Writer) error {
 				for _, dir := range args {
-					r, err := loadReport(dir)
+					r, err := loadReport(dir, "")
 					if err != nil {
 						return err
 					}
@@ -51,7 +51,7 @@ func newReport(env *Env) *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&format, "format", "text", "text or json")
+	c.Flags().StringVar(&format, "format", "text", "text, or json: one object a run")
 	c.Flags().StringVar(&output, "output", "", "file to write to; empty: standard output")
 	c.Flags().BoolVar(&definitions, "definitions", false, "print what each metric means")
 	return c
@@ -67,11 +67,15 @@ func writerOf(format string) (func(io.Writer, *render.Report) error, error) {
 	return nil, exitf(exitUsage, "--format: %q is unknown: use text or json", format)
 }
 
-// loadReport computes the figures of a run from its files alone.
-func loadReport(dir string) (*render.Report, error) {
+// loadReport computes the figures of a run from its files. problem is what the
+// files may be unable to say of themselves: that they could not be written.
+func loadReport(dir, problem string) (*render.Report, error) {
 	f, err := query.Load(dir)
 	if err != nil {
 		return nil, err
+	}
+	if problem != "" {
+		f.Manifest.Problem = problem
 	}
 	slo, err := recordedSLO(dir)
 	if err != nil {

@@ -10,6 +10,9 @@ import (
 
 // Main runs the command line and returns the exit code.
 func Main(env Env) (code int) {
+	stderr := newPatient(env.Stderr)
+	defer stderr.close()
+	env.Stderr = stderr
 	defer func() {
 		if r := recover(); r != nil {
 			fmt.Fprintf(env.Stderr, "goodput: internal error: %v\n%s\nplease report this, with the command that you ran\n", r, debug.Stack())

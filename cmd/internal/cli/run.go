@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -44,53 +45,74 @@ are read back from there.`,
 			if err != nil {
 				return err
 			}
+			slo, err := observe.ParseSLO(sloItems(&p))
+			if err != nil {
+				return fmt.Errorf("--goodput: %w", err)
+			}
 			set, p, err := openDataset(p)
 			if err != nil {
 				return err
 			}
 			if printPlan {
-				text, err := p.YAML()
-				if err == nil {
-					_, err = env.Stdout.Write(text)
-				}
-				return err
+				return writePlan(env.Stdout, &p)
 			}
-			return execute(env, p, set, asJSON)
+			return execute(env, p, set, slo, asJSON)
 		},
 	}
 	flags = newPlanFlags(c, "load", "dataset", "target", "hardware", "pool", "speed", "engine", "output")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the figures as JSON")
 	c.Flags().BoolVar(&printPlan, "print-plan", false, "print the resolved plan and stop")
+	flags.also = []string{"json", "print-plan"}
 	return c
 }
 
-// execute runs the plan and prints its figures.
-func execute(env *Env, p plan.Plan, set datasets.Set, asJSON bool) error {
-	slo, err := observe.ParseSLO(sloItems(&p))
-	if err != nil {
-		return fmt.Errorf("--goodput: %w", err)
+// writePlan prints a plan that can be run.
+func writePlan(w io.Writer, p *plan.Plan) error {
+	if p.BaseURL == "" {
+		setup, err := newEngineSetup(p)
+		if err != nil {
+			return err
+		}
+		if _, err := newPool(p, setup, clock.NewVirtual()); err != nil {
+			return err
+		}
 	}
+	text, err := p.YAML()
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(text)
+	return err
+}
+
+// execute runs the plan and prints its figures.
+func execute(env *Env, p plan.Plan, set datasets.Set, slo observe.SLO, asJSON bool) error {
 	s, err := newSession(env, p, set, slo)
 	if err != nil {
 		return err
 	}
 	describeLoad(env.Stderr, s)
-	if err := s.open(); err != nil {
+	if err := s.open(env); err != nil {
 		return err
 	}
-	if err := s.run(env); err != nil {
-		return err
+	// A record that broke off is still worth a look, under the word INVALID.
+	lost, problem := s.run(env), ""
+	if lost != nil {
+		problem = lost.Error()
 	}
-	report, err := loadReport(s.dir)
+	report, err := loadReport(s.dir, problem)
 	if err != nil {
-		return exitf(exitInternal, "the run is recorded, but can't be read back: %w", err)
+		return exitf(exitInternal, "the run can't be read back: %w", errors.Join(err, lost))
 	}
 	print := render.Text
 	if asJSON {
 		print = render.JSON
 	}
 	if err := print(env.Stdout, report); err != nil {
-		return fmt.Errorf("printing the figures: %w", err)
+		return fmt.Errorf("printing the figures: %w (goodput report %s prints them again)", err, s.dir)
+	}
+	if lost != nil {
+		return lost
 	}
 	return verdict(s, report)
 }
@@ -118,7 +140,11 @@ func describeLoad(w io.Writer, s *session) {
 	}
 	d := datasets.Describe(s.set, n)
 	fmt.Fprintf(w, "dataset    %s\n", s.set)
-	fmt.Fprintf(w, "           %d requests, mean %.1f tokens in, %.1f out", d.Items, d.MeanIn(), d.MeanOut())
+	fmt.Fprint(w, "           ")
+	if s.plan.Duration > 0 {
+		fmt.Fprint(w, "up to ")
+	}
+	fmt.Fprintf(w, "%d requests, mean %.1f tokens in, %.1f out", d.Items, d.MeanIn(), d.MeanOut())
 	if rate, ok := d.Rate(); ok {
 		fmt.Fprintf(w, ", recorded over %s at %.4g/s", d.Span.Round(time.Millisecond), rate)
 		if rate < 0.01 || rate > 10_000 {
@@ -131,11 +157,14 @@ func describeLoad(w io.Writer, s *session) {
 		fmt.Fprint(w, ", prefix reuse unknown")
 	}
 	fmt.Fprintf(w, "\ntarget     %s\n", s.targetText)
-	fmt.Fprintf(w, "arrivals   %s", s.plan.Arrival)
-	if r := s.plan.RequestRate; r > 0 {
-		fmt.Fprintf(w, ", %s/s", r)
+	switch r := s.plan.RequestRate; {
+	case r.Inf():
+		fmt.Fprintln(w, "arrivals   all at once")
+	case r > 0:
+		fmt.Fprintf(w, "arrivals   %s, %s/s\n", s.plan.Arrival, r)
+	default:
+		fmt.Fprintf(w, "arrivals   %s\n", s.plan.Arrival)
 	}
-	fmt.Fprintln(w)
 }
 
 // runDir is where the run goes: --out, or a name of its own below runs/.
@@ -155,19 +184,20 @@ func modelName(p *plan.Plan, list func(context.Context) ([]string, error)) (stri
 	defer cancel()
 	names, err := list(ctx)
 	if err != nil {
-		return "", exitf(exitTarget, "asking for the model's name: %w (or name it with --model)", err)
+		return "", &exitError{exitTarget, err}
 	}
 	return names[0], nil
 }
 
-// toFile writes to the named file, or to w without a name.
+// toFile writes to the named file, or to w without a name. The file is touched
+// only when there is something to write.
 func toFile(w io.Writer, name string, write func(io.Writer) error) error {
 	if name == "" {
 		return write(w)
 	}
-	f, err := os.Create(name)
-	if err != nil {
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
 		return err
 	}
-	return errors.Join(write(f), f.Close())
+	return os.WriteFile(name, b.Bytes(), 0o666)
 }

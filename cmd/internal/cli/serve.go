@@ -60,10 +60,14 @@ Ctrl-C or SIGTERM.`,
 	c.Flags().StringVar(&o.model, "model", "", "model name on the wire; empty: that of --engine-model")
 	c.Flags().Uint64Var(&o.seed, "seed", 0, "root of random choices: of the router, and of --engine.step-jitter")
 	flags = newPlanFlags(c, "hardware", "pool", "engine")
+	flags.also = []string{"listen", "per-replica-ports", "time-scale", "truth-log", "model", "seed"}
 	return c
 }
 
 func serve(env *Env, p plan.Plan, o serveOptions) (err error) {
+	if !(o.timeScale > 0 && o.timeScale <= plan.MaxSpeed) {
+		return fmt.Errorf("--time-scale: %v is outside 0 (excluded) to %v", o.timeScale, plan.MaxSpeed)
+	}
 	p.Seed = o.seed
 	setup, err := newEngineSetup(&p)
 	if err != nil {
@@ -143,6 +147,8 @@ func listen(addr string, perPort bool, replicas int) ([]net.Listener, error) {
 
 // serveUntilSignal serves on all listeners until a signal comes or one fails.
 func serveUntilSignal(env *Env, engines *server.Server, listeners []net.Listener, perPort bool) error {
+	interrupts, release := env.interrupts()
+	defer release()
 	failed := make(chan error, len(listeners))
 	var servers []*http.Server
 	for i, l := range listeners {
@@ -158,13 +164,13 @@ func serveUntilSignal(env *Env, engines *server.Server, listeners []net.Listener
 	var cause error
 	select {
 	case cause = <-failed:
-	case <-env.Interrupts:
+	case <-interrupts:
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownGrace)
 	defer cancel()
 	go func() { // a second signal cuts the running streams
 		select {
-		case <-env.Interrupts:
+		case <-interrupts:
 			cancel()
 		case <-ctx.Done():
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 
@@ -39,6 +40,9 @@ type session struct {
 	target     target.Target
 	targetText string
 	close      func()
+
+	interrupts <-chan os.Signal
+	release    func() // interrupts end the program again
 
 	writer     *record.Writer
 	dispatcher *dispatch.Dispatcher
@@ -112,8 +116,10 @@ func (s *session) connect(env *Env) error {
 	return nil
 }
 
-// open creates the run directory and the dispatcher.
-func (s *session) open() error {
+// open creates the run directory and the dispatcher. From then on, until run is
+// over, an interrupt ends the load and not the program.
+func (s *session) open(env *Env) error {
+	s.interrupts, s.release = env.interrupts()
 	source, err := newSource(&s.plan, s.set)
 	if err != nil {
 		return err
@@ -138,7 +144,7 @@ func (s *session) open() error {
 		fmt.Fprintf(s.log, "goodput: recording stopped: %v; the load goes on, the run will be invalid\n", err)
 	})
 	if s.writer, err = record.Create(s.dir, m, loud); err != nil {
-		return err
+		return fmt.Errorf("--out: %w", err)
 	}
 	text, err := s.plan.YAML()
 	if err == nil {
@@ -171,12 +177,13 @@ func plannedCached(set datasets.Set, block int) func(*datasets.Item) int32 {
 // run offers the load until every request has its row, and closes the files.
 func (s *session) run(env *Env) error {
 	over := make(chan struct{})
+	defer s.release()
 	go func() {
 		for {
 			select {
-			case <-env.Interrupts: // a nil channel never delivers
-				fmt.Fprintf(env.Stderr, "goodput: interrupted: waiting up to %v for unfinished requests; once more to stop now\n", s.plan.Drain)
+			case <-s.interrupts:
 				s.dispatcher.Interrupt()
+				fmt.Fprintf(env.Stderr, "goodput: interrupted: waiting up to %v for unfinished requests; once more to stop now\n", s.plan.Drain)
 			case <-over:
 				return
 			}

@@ -75,7 +75,25 @@ func newSource(p *plan.Plan, set datasets.Set) (schedule.Source, error) {
 		c.Len = c.N
 		c.Times = recorded(set)
 	}
+	if err := checkSpan(c); err != nil {
+		return nil, err
+	}
 	return schedule.New(c)
+}
+
+// checkSpan refuses a schedule whose arrivals would go on for longer than a plan
+// may, which is a slip in the rate or in a trace's unit of time.
+func checkSpan(c schedule.Config) error {
+	what, seconds := "--request-rate", float64(c.N)/c.Rate
+	if c.Process == schedule.Trace && c.Rate == 0 && c.N > 0 {
+		what, seconds = "--dataset-path", c.Times(c.N-1).Seconds()
+	}
+	limit := plan.DeadlineCap.Seconds()
+	if c.Duration > 0 || !(seconds > limit) {
+		return nil
+	}
+	return fmt.Errorf("%s: %d arrivals would go on for %.3g hours, longer than the limit of %v: raise the rate, ask for fewer, or end them with --duration",
+		what, c.N, seconds/3600, plan.DeadlineCap)
 }
 
 // recorded reads the arrival times of a trace.

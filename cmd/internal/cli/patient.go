@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// flushTime is how long the end of the program waits for a reader of stderr.
+const flushTime = 2 * time.Second
+
+// patient is a writer that never blocks: a goroutine writes behind it, in order.
+// A stuck reader (a full pipe, a terminal stopped by Ctrl-S) costs lines, never
+// the load, the record or Ctrl-C. It may be used from several goroutines, but not
+// after close.
+type patient struct {
+	texts chan []byte
+	done  chan struct{}
+}
+
+// newPatient writes to w.
+func newPatient(w io.Writer) *patient {
+	p := &patient{texts: make(chan []byte, 256), done: make(chan struct{})}
+	go func() {
+		defer close(p.done)
+		for t := range p.texts {
+			// Whoever closed stderr does not want to read.
+			_, _ = w.Write(t)
+		}
+	}()
+	return p
+}
+
+// Write takes a copy of b, or drops it if too much is waiting.
+func (p *patient) Write(b []byte) (int, error) {
+	select {
+	case p.texts <- append([]byte(nil), b...):
+	default:
+	}
+	return len(b), nil
+}
+
+// close waits until all is written, but no longer than flushTime.
+func (p *patient) close() {
+	close(p.texts)
+	ctx, cancel := context.WithTimeout(context.Background(), flushTime)
+	defer cancel()
+	select {
+	case <-p.done:
+	case <-ctx.Done():
+	}
+}
