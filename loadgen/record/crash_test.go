@@ -15,7 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const childDir = "RECORD_TEST_CHILD_DIR"
+const (
+	childDir     = "RECORD_TEST_CHILD_DIR"
+	childVirtual = "RECORD_TEST_CHILD_VIRTUAL"
+)
 
 // TestMain runs the child of TestKilledRunLosesNoRowThatWasSafe when asked to.
 func TestMain(m *testing.M) {
@@ -28,7 +31,11 @@ func TestMain(m *testing.M) {
 // writeUntilKilled writes rows for ever, and to standard output from time to
 // time how many of them are safe.
 func writeUntilKilled(dir string) {
-	w, err := Create(dir, Meta{RunID: "run"}, SegmentRows(1500), Blocking())
+	m, segment := Meta{RunID: "run"}, 1500
+	if os.Getenv(childVirtual) != "" {
+		m, segment = virtual, 3*rowGroupRows/2
+	}
+	w, err := Create(dir, m, SegmentRows(segment), Blocking())
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -47,11 +54,11 @@ func writeUntilKilled(dir string) {
 
 // killedRun returns the directory of a run whose process was killed without
 // warning, and how many rows it had reported safe.
-func killedRun(t *testing.T, atLeast int64) (dir string, safe int64) {
+func killedRun(t *testing.T, atLeast int64, env string) (dir string, safe int64) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "run")
 	child := exec.Command(os.Args[0])
-	child.Env = append(os.Environ(), childDir+"="+dir)
+	child.Env = append(os.Environ(), childDir+"="+dir, env)
 	child.Stderr = os.Stderr
 	out, err := child.StdoutPipe()
 	if err != nil {
@@ -92,7 +99,13 @@ func checkPlain(t *testing.T, rows []Request, atLeast int64) {
 }
 
 func TestKilledRunLosesNoRowThatWasSafe(t *testing.T) {
-	dir, safe := killedRun(t, 4000)
+	t.Run("real", func(t *testing.T) { checkKilledRun(t, 4000, "") })
+	// One segment is complete, a row group of the next is listed.
+	t.Run("virtual", func(t *testing.T) { checkKilledRun(t, 5*rowGroupRows/2, childVirtual+"=1") })
+}
+
+func checkKilledRun(t *testing.T, atLeast int64, env string) {
+	dir, safe := killedRun(t, atLeast, env)
 	before := read(t, dir)
 	checkPlain(t, before, safe)
 	rep, err := Recover(dir)
@@ -118,7 +131,7 @@ func TestKilledRunLosesNoRowThatWasSafe(t *testing.T) {
 	if m := run.Manifest; m.State != Interrupted || listed != int64(len(after)) || m.Outcomes["ok"] != listed || m.Counts != nil {
 		t.Errorf("manifest %+v for %d rows", m, len(after))
 	}
-	if names := listDir(t, dir); strings.Contains(names, walSuffix) || strings.Contains(names, tmpSuffix) {
+	if names := listDir(t, dir); strings.Contains(names, walSuffix) || strings.Contains(names, groupsSuffix) || strings.Contains(names, tmpSuffix) {
 		t.Errorf("left behind: %s", names)
 	}
 	if rep, err := Recover(dir); err != nil || rep.Done {
@@ -193,31 +206,102 @@ func writeFiles(t testing.TB, dir string, files map[string][]byte) {
 }
 
 func TestARunningRunIsReadableAndNotRecovered(t *testing.T) {
+	t.Run("real", func(t *testing.T) { checkRunningRun(t, Meta{RunID: "run"}, 1000, 2500, 2500) })
+	t.Run("virtual", func(t *testing.T) { checkRunningRun(t, virtual, 3*rowGroupRows/2, 5*rowGroupRows/2+500, 5*rowGroupRows/2) })
+}
+
+// checkRunningRun writes n rows, of which safe can be read before the run ends.
+func checkRunningRun(t *testing.T, m Meta, segment, n, safe int) {
 	dir := filepath.Join(t.TempDir(), "run")
-	w, err := Create(dir, virtual, SegmentRows(1000))
+	w, err := Create(dir, m, SegmentRows(segment), Blocking())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 2500 {
+	for i := range n {
 		row := plain(i, 20)
 		w.Write(&row)
 	}
-	for logged := int64(0); logged < 2500; {
+	for logged := int64(0); logged < int64(safe); {
 		w.mu.Lock()
 		logged = w.counts.logged
 		w.mu.Unlock()
 	}
-	checkPlain(t, read(t, dir), 2500)
+	checkPlain(t, read(t, dir), int64(safe))
 	if _, err := Recover(dir); err == nil || !strings.Contains(err.Error(), "another process") {
 		t.Errorf("recovery of a live run: %v", err)
 	}
-	if _, err := Create(dir, virtual); err == nil {
+	if _, err := Create(dir, m); err == nil {
 		t.Error("a second writer was let in")
 	}
 	if err := w.Close(Final{State: Interrupted}); err != nil {
 		t.Fatal(err)
 	}
-	checkPlain(t, read(t, dir), 2500)
+	checkPlain(t, read(t, dir), int64(n))
+}
+
+// TestRecoverOfRowGroupsStopsAtDamage cuts and damages what a virtual run that was
+// killed leaves.
+func TestRecoverOfRowGroupsStopsAtDamage(t *testing.T) {
+	m := newManifest(virtual)
+	cols := columns()
+	src := t.TempDir()
+	d, err := openDisk(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := createSegment(d, 1, cols, &m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		rows := make([]Request, 10)
+		for j := range rows {
+			rows[j] = plain(10*i+j, 20)
+		}
+		if err := errors.Join(s.add(rows), s.flush(), s.log.append(&s.meta.RowGroups[i])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(s.abandon(), d.close()); err != nil {
+		t.Fatal(err)
+	}
+	man, err := m.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const tmp, list = "requests-00001.parquet.tmp", "requests-00001.groups"
+	keep := func(b []byte) []byte { return b }
+	for _, c := range []struct {
+		name       string
+		data, list func([]byte) []byte
+		rows       int
+		lost       bool
+	}{
+		{"whole", keep, keep, 30, false},
+		{"row group not listed", func(b []byte) []byte { return append(b, "half a row group"...) }, keep, 30, true},
+		{"list cut", keep, func(b []byte) []byte { return b[:len(b)-3] }, 20, true},
+		{"list damaged", keep, func(b []byte) []byte { b[len(b)/2] ^= 4; return b }, 10, true},
+		{"data shorter than listed", func(b []byte) []byte { return b[:len(b)-3] }, keep, 20, true},
+		{"list empty", keep, func([]byte) []byte { return nil }, 0, true},
+		{"footer half written by a recovery", func(b []byte) []byte { return append(b, "PAR"...) }, keep, 30, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			writeFiles(t, dir, map[string][]byte{
+				ManifestName: man, tmp: c.data(readFile(t, src, tmp)), list: c.list(readFile(t, src, list)),
+			})
+			checkPlain(t, read(t, dir), int64(c.rows))
+			rep, err := Recover(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := read(t, dir)
+			checkPlain(t, got, int64(c.rows))
+			if len(got) != c.rows || rep.Rows != int64(c.rows) || (rep.LostBytes > 0) != c.lost {
+				t.Errorf("%d rows, want %d; report %+v", len(got), c.rows, rep)
+			}
+		})
+	}
 }
 
 func FuzzWAL(f *testing.F) {

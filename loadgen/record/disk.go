@@ -18,7 +18,8 @@ type file interface {
 // disk is the run directory as the writer sees it. Names are plain file names
 // within it.
 type disk interface {
-	create(name string) (file, error) // an existing file is emptied
+	create(name string) (file, error)             // an existing file is emptied
+	extend(name string, size int64) (file, error) // an existing file is cut to size, and written behind that
 	rename(from, to string) error
 	remove(name string) error
 	sync() error  // makes created, renamed and removed names durable
@@ -48,6 +49,21 @@ func (d *osDisk) create(name string) (file, error) {
 	return os.OpenFile(filepath.Join(d.dir, name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 }
 
+func (d *osDisk) extend(name string, size int64) (file, error) {
+	f, err := os.OpenFile(filepath.Join(d.dir, name), os.O_WRONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	err = f.Truncate(size)
+	if err == nil {
+		_, err = f.Seek(size, io.SeekStart)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
 func (d *osDisk) rename(from, to string) error {
 	return os.Rename(filepath.Join(d.dir, from), filepath.Join(d.dir, to))
 }
@@ -71,6 +87,17 @@ func replaceFile(d disk, name string, b []byte) error {
 // commit closes f, which was created as name.tmp, and gives it its name; or
 // removes it, if it was not written well.
 func commit(d disk, f file, name string, err error) error {
+	if err = settle(d, f, name, err); err == nil {
+		return nil
+	}
+	if e := d.remove(name + tmpSuffix); e != nil && !errors.Is(e, os.ErrNotExist) {
+		err = errors.Join(err, e)
+	}
+	return err
+}
+
+// settle is commit, but for a file that was not written well, which stays.
+func settle(d disk, f file, name string, err error) error {
 	if err == nil {
 		err = f.Sync()
 	}
@@ -81,10 +108,7 @@ func commit(d disk, f file, name string, err error) error {
 		err = d.rename(name+tmpSuffix, name)
 	}
 	if err == nil {
-		return d.sync()
-	}
-	if e := d.remove(name + tmpSuffix); e != nil && !errors.Is(e, os.ErrNotExist) {
-		err = errors.Join(err, e)
+		err = d.sync()
 	}
 	return err
 }

@@ -58,25 +58,32 @@ func TestInvariant12FullDiskStopsTheRecordingOnly(t *testing.T) {
 		name string
 		room int64
 		only string
+		meta Meta
 	}{
-		{"write-ahead file", 400_000, walSuffix},
-		{"segment", 20_000, segmentSuffix},
-		{"first byte of the segment", 0, segmentSuffix},
-		{"latency log", 500, LatencyName},
-		{"everything", 400_000, ""},
+		{"write-ahead file", 400_000, walSuffix, Meta{RunID: "run"}},
+		{"segment", 20_000, segmentSuffix, Meta{RunID: "run"}},
+		{"segment of a virtual run", 300_000, segmentSuffix, virtual},
+		{"list of row groups", 1000, groupsSuffix, virtual},
+		{"first byte of the segment", 0, segmentSuffix, virtual},
+		{"latency log", 500, LatencyName, virtual},
+		{"everything", 400_000, "", virtual},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "run")
 			var calls atomic.Int32
-			w, err := Create(dir, virtual, SegmentRows(4000), onFullDisk(c.room, c.only),
+			segment := 4000
+			if c.meta.Virtual {
+				segment = rowGroupRows + 1000
+			}
+			w, err := Create(dir, c.meta, Blocking(), SegmentRows(segment), onFullDisk(c.room, c.only),
 				OnError(func(error) { calls.Add(1) }))
 			if err != nil {
 				t.Fatal(err)
 			}
-			const n = 12_000
+			const n = 12_000 // more than a row group
 			for i := range n {
 				row := plain(i, 20)
-				w.Write(&row) // must return, although virtual runs wait for the disk
+				w.Write(&row) // must return, although it may wait for the disk
 			}
 			err = w.Close(Final{Counts: &Counts{Scheduled: n, Completed: n}})
 			if !errors.Is(err, errFull) || !errors.Is(w.Err(), errFull) || calls.Load() != 1 {

@@ -66,7 +66,7 @@ func TestFormatListsWords(t *testing.T) {
 	for _, words := range []string{
 		strings.Join(outcomeNames[:], " "),
 		"warmup measure drain", "inprocess header otlp", "running", string(Complete), string(Interrupted),
-		ManifestName, LatencyName, CounterDropped, CounterLost, CounterClamped, CounterTorn,
+		ManifestName, LatencyName, walSuffix, groupsSuffix, CounterDropped, CounterLost, CounterClamped, CounterTorn,
 		keySchema, keyRun, keyPlan, keyDefinitions, "ttft tpot itl e2e",
 	} {
 		if !strings.Contains(text, words) {

@@ -22,8 +22,17 @@ func readSegment(path string, run *Run, use []bool, f func(*Request) error) (int
 		return 0, fmt.Errorf("open run: %w", err)
 	}
 	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return 0, fmt.Errorf("open run: %w", err)
+	}
+	return readParquet(path, in, info.Size(), run, use, f)
+}
+
+// readParquet is readSegment of an open file of size bytes.
+func readParquet(path string, in io.ReaderAt, size int64, run *Run, use []bool, f func(*Request) error) (int64, error) {
 	s := segmentReader{reqs: make([]Request, readRows)}
-	if err := guard(path, func() error { return s.open(in, run, use) }); err != nil {
+	if err := guard(path, func() error { return s.open(in, size, run, use) }); err != nil {
 		return 0, err
 	}
 	var rows int64
@@ -82,12 +91,9 @@ type columnReader struct {
 	pos   int // of buf: what was read and not yet used
 }
 
-func (s *segmentReader) open(in *os.File, run *Run, use []bool) error {
-	info, err := in.Stat()
-	if err != nil {
-		return err
-	}
-	s.file, err = parquet.OpenFile(in, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+func (s *segmentReader) open(in io.ReaderAt, size int64, run *Run, use []bool) error {
+	var err error
+	s.file, err = parquet.OpenFile(in, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
 		return fmt.Errorf("not a complete Parquet file (%w); restore it from a copy, or move it away and read the rest", err)
 	}

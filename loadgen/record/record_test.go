@@ -305,7 +305,7 @@ func TestLongListsEndARowGroup(t *testing.T) {
 	}
 	row := plain(0, 1)
 	stream := rng.New(1, "gaps", 0)
-	for range rowGroupLists/4 + 1000 {
+	for range rowGroupLists/4 + 1000 { // random numbers don't compress
 		row.TokenGapsUS = append(row.TokenGapsUS, int32(stream.Uint64()))
 	}
 	for range 2 {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // Report says what Recover did.
@@ -55,16 +56,20 @@ type recovery struct {
 }
 
 func (r *recovery) run() error {
-	wals, err := r.tidy()
+	open, err := r.tidy()
 	if err != nil {
 		return err
 	}
-	if len(wals) == 0 && r.man.State != Running {
+	if len(open) == 0 && r.man.State != Running {
 		return nil
 	}
 	r.report.Done = true
-	for _, n := range wals {
-		if err := r.segment(n); err != nil {
+	for _, p := range open {
+		finish := r.segment
+		if p.form == formGroups {
+			finish = r.groups
+		}
+		if err := finish(p.n); err != nil {
 			return err
 		}
 	}
@@ -83,9 +88,9 @@ func (r *recovery) run() error {
 	return replaceFile(r.disk, ManifestName, b)
 }
 
-// tidy removes what a crash can leave unfinished, and write-ahead files whose
-// segment is complete. It returns the numbers of the others.
-func (r *recovery) tidy() ([]int, error) {
+// tidy removes what a crash can leave unfinished, and the write-ahead files and
+// lists of row groups whose segment is complete. It returns the other segments.
+func (r *recovery) tidy() ([]part, error) {
 	entries, err := os.ReadDir(r.dir)
 	if err != nil {
 		return nil, err
@@ -94,25 +99,56 @@ func (r *recovery) tidy() ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	done := map[int]bool{}
-	var wals []int
+	var open []part
 	for _, p := range parts {
-		if p.done {
-			done[p.n] = true
-		} else {
-			wals = append(wals, p.n)
+		if p.form != formDone {
+			open = append(open, p)
 		}
 	}
 	for _, e := range entries {
-		n, wal := segmentNumber(e.Name(), walSuffix)
-		_, tmp := segmentNumber(e.Name(), segmentSuffix+tmpSuffix)
-		if (wal && done[n]) || tmp || e.Name() == ManifestName+tmpSuffix {
-			if err := r.disk.remove(e.Name()); err != nil {
+		name := e.Name()
+		stale := name == ManifestName+tmpSuffix
+		if n, ok := segmentNumber(name, walSuffix); ok {
+			stale = !slices.Contains(open, part{n, formWAL})
+		}
+		if n, ok := segmentNumber(name, groupsSuffix); ok {
+			stale = !slices.Contains(open, part{n, formGroups})
+		}
+		if n, ok := segmentNumber(name, segmentSuffix+tmpSuffix); ok {
+			stale = !slices.Contains(open, part{n, formGroups})
+		}
+		if stale {
+			if err := r.disk.remove(name); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return wals, nil
+	return open, nil
+}
+
+// groups completes segment n with the row groups that are listed, then removes
+// the list.
+func (r *recovery) groups(n int) error {
+	meta, end, lost, err := openGroups(r.dir, n, r.cols, &r.man)
+	if err != nil {
+		return err
+	}
+	s := &segment{disk: r.disk, name: segmentName(n, segmentSuffix), meta: *meta, size: end}
+	if s.out, err = r.disk.extend(s.name+tmpSuffix, end); err != nil {
+		return err
+	}
+	b, err := footer(&s.meta)
+	if err == nil {
+		err = s.write(b)
+	}
+	if err := settle(r.disk, s.out, s.name, err); err != nil {
+		return fmt.Errorf("write %s: %w", s.name, err)
+	}
+	f := File{Name: s.name, Rows: s.meta.NumRows}
+	r.report.LostBytes += lost
+	r.report.Rows += f.Rows
+	r.report.Files = append(r.report.Files, f)
+	return r.disk.remove(segmentName(n, groupsSuffix))
 }
 
 // segment makes the Parquet file of write-ahead file n, then removes the latter.

@@ -18,11 +18,19 @@ type Run struct {
 }
 
 // part is one segment: its Parquet file if that is complete, otherwise its
-// write-ahead file.
+// write-ahead file or its list of row groups.
 type part struct {
 	n    int
-	done bool
+	form form
 }
+
+type form uint8
+
+const (
+	formDone form = iota
+	formWAL
+	formGroups
+)
 
 // ReadOption narrows what Requests reads.
 type ReadOption func(*readConfig)
@@ -56,7 +64,7 @@ func Open(dir string) (*Run, error) {
 		return nil, err
 	}
 	for _, f := range m.Files {
-		if n, _ := segmentNumber(f.Name, segmentSuffix); !slices.Contains(parts, part{n: n, done: true}) {
+		if n, _ := segmentNumber(f.Name, segmentSuffix); !slices.Contains(parts, part{n, formDone}) {
 			return nil, fmt.Errorf("open run: %s lists %s, which is not in %s; copy the whole directory", ManifestName, f.Name, dir)
 		}
 	}
@@ -85,15 +93,15 @@ func listParts(dir string) ([]part, error) {
 		return nil, fmt.Errorf("open run: %w", err)
 	}
 	var parts []part
-	for _, e := range entries {
-		if n, ok := segmentNumber(e.Name(), segmentSuffix); ok {
-			parts = append(parts, part{n: n, done: true})
-		}
-	}
-	for _, e := range entries {
-		n, ok := segmentNumber(e.Name(), walSuffix)
-		if ok && !slices.Contains(parts, part{n: n, done: true}) {
-			parts = append(parts, part{n: n})
+	for _, kind := range []struct {
+		form   form
+		suffix string
+	}{{formDone, segmentSuffix}, {formWAL, walSuffix}, {formGroups, groupsSuffix}} {
+		for _, e := range entries {
+			n, ok := segmentNumber(e.Name(), kind.suffix)
+			if ok && !slices.Contains(parts, part{n, formDone}) {
+				parts = append(parts, part{n, kind.form})
+			}
 		}
 	}
 	slices.SortFunc(parts, func(a, b part) int { return a.n - b.n })
@@ -122,13 +130,19 @@ func (r *Run) Requests(f func(*Request) error, opts ...ReadOption) error {
 }
 
 func (r *Run) readPart(p part, cols []bool, f func(*Request) error) error {
-	if !p.done {
-		err := r.readWAL(p.n, f)
-		if !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-		// The segment was completed since Open.
+	var err error
+	switch p.form {
+	case formWAL:
+		err = r.readWAL(p.n, f)
+	case formGroups:
+		err = r.readGroups(p.n, cols, f)
+	default:
+		err = os.ErrNotExist
 	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	// The segment is complete, perhaps since Open.
 	name := segmentName(p.n, segmentSuffix)
 	rows, err := readSegment(filepath.Join(r.Dir, name), r, cols, f)
 	if err != nil {
@@ -140,6 +154,27 @@ func (r *Run) readPart(p part, cols []bool, f func(*Request) error) error {
 		}
 	}
 	return nil
+}
+
+// readGroups reads the row groups of a segment that has no footer yet.
+func (r *Run) readGroups(n int, cols []bool, f func(*Request) error) error {
+	meta, end, _, err := openGroups(r.Dir, n, r.cols, &r.Manifest)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", r.Dir, err)
+	}
+	path := filepath.Join(r.Dir, segmentName(n, segmentSuffix+tmpSuffix))
+	in, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", r.Dir, err)
+	}
+	defer in.Close()
+	tail, err := footer(meta)
+	if err != nil {
+		return err
+	}
+	t := &tailed{in: in, end: end, tail: tail}
+	_, err = readParquet(path, t, t.size(), r, cols, f)
+	return err
 }
 
 func (r *Run) readWAL(n int, f func(*Request) error) error {

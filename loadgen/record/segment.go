@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -17,6 +18,7 @@ const (
 	segmentPrefix = "requests-"
 	segmentSuffix = ".parquet"
 	walSuffix     = ".wal"
+	groupsSuffix  = ".groups"
 	tmpSuffix     = ".tmp"
 
 	// rowGroupRows and rowGroupLists, in bytes of encoded lists, end a row group;
@@ -58,10 +60,13 @@ type segment struct {
 	meta   format.FileMetaData // of the row groups so far
 	size   int64               // bytes written
 	group  int                 // rows in the chunks
+	log    *groupLog           // nil: the rows are safe elsewhere
 }
 
 const magic = "PAR1"
 
+// createSegment starts segment n. In a virtual run its finished row groups are
+// its own write-ahead file.
 func createSegment(d disk, n int, cols []column, m *Manifest) (*segment, error) {
 	s := &segment{disk: d, name: segmentName(n, segmentSuffix), cols: cols}
 	meta, err := emptyMeta(cols, m)
@@ -69,6 +74,9 @@ func createSegment(d disk, n int, cols []column, m *Manifest) (*segment, error) 
 		return nil, err
 	}
 	s.meta = *meta
+	if m.Virtual {
+		s.log = &groupLog{disk: d, name: segmentName(n, groupsSuffix), head: groupsHeader(cols)}
+	}
 	for i := range cols {
 		s.chunks = append(s.chunks, newChunk(&cols[i], m.Virtual))
 	}
@@ -128,10 +136,21 @@ func (s *segment) add(rows []Request) error {
 		lists += len(k.body)
 	}
 	s.group += len(rows)
-	if s.group >= rowGroupRows || lists >= rowGroupLists {
-		return s.flush()
+	if s.group < rowGroupRows && lists < rowGroupLists {
+		return nil
 	}
-	return nil
+	if err := s.flush(); err != nil || s.log == nil {
+		return err
+	}
+	return s.log.append(&s.meta.RowGroups[len(s.meta.RowGroups)-1])
+}
+
+// safe is the number of rows that survive the end of the process.
+func (s *segment) safe() int64 {
+	if s.log == nil {
+		return 0 // they are in the write-ahead file
+	}
+	return s.log.rows
 }
 
 // flush ends the row group, if it has rows.
@@ -170,31 +189,55 @@ func (s *segment) kind(i int) format.Type {
 	return format.Type(s.cols[i].node.Type().Kind())
 }
 
-// footer ends the file.
-func (s *segment) footer() error {
-	if err := s.flush(); err != nil {
-		return err
-	}
-	b, err := thrift.Marshal(new(thrift.CompactProtocol), &s.meta)
+// footer is what stands behind the row groups.
+func footer(meta *format.FileMetaData) ([]byte, error) {
+	b, err := thrift.Marshal(new(thrift.CompactProtocol), meta)
 	if err != nil {
-		return fmt.Errorf("footer: %w", err)
+		return nil, fmt.Errorf("footer: %w", err)
 	}
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(b)))
-	return s.write(append(b, magic...))
+	return append(b, magic...), nil
 }
 
-// finish completes the file and gives it its name.
+// listed reports whether there is a list of row groups, which means nothing
+// without the file.
+func (s *segment) listed() bool { return s.log != nil && s.log.out != nil }
+
+// finish completes the file and gives it its name. If that fails, row groups
+// that are safe stay so.
 func (s *segment) finish() (File, error) {
-	err := s.footer()
-	if err = commit(s.disk, s.out, s.name, err); err != nil {
+	err := s.flush()
+	if err == nil {
+		var b []byte
+		if b, err = footer(&s.meta); err == nil {
+			err = s.write(b)
+		}
+	}
+	end := commit
+	if s.listed() {
+		end = settle
+	}
+	err = end(s.disk, s.out, s.name, err)
+	if s.log != nil {
+		if e := s.log.close(err == nil); err == nil {
+			err = e
+		}
+	}
+	if err != nil {
 		return File{}, fmt.Errorf("write %s: %w", s.name, err)
 	}
 	return File{Name: s.name, Rows: s.meta.NumRows}, nil
 }
 
-// abandon removes the file; its rows are in the write-ahead file.
+// abandon gives the file up: what is safe of it stays, for recovery. Without
+// anything it is removed; its rows, if any, are in the write-ahead file.
 func (s *segment) abandon() error {
-	if err := s.out.Close(); err != nil {
+	err := s.out.Close()
+	keep := s.listed()
+	if s.log != nil {
+		err = errors.Join(err, s.log.close(false))
+	}
+	if err != nil || keep {
 		return err
 	}
 	return s.disk.remove(s.name + tmpSuffix)

@@ -2,7 +2,8 @@ package record
 
 // logRows appends rows to the write-ahead files, in the order of Write, and
 // hands full batches on. It writes whatever has come since the last time, so
-// that a row waits for at most one write to the disk.
+// that a row waits for at most one write to the disk. In a virtual run it only
+// hands on.
 func (w *Writer) logRows(log *walWriter) {
 	defer close(w.full)
 	segment := 1
@@ -36,7 +37,7 @@ func (w *Writer) logRows(log *walWriter) {
 func (w *Writer) appendRows(log *walWriter, segment int, b *batch, n int) error {
 	rows := b.rows[b.logged:n]
 	b.logged = n
-	if len(rows) == 0 || w.Err() != nil {
+	if w.virtual || len(rows) == 0 || w.Err() != nil {
 		return nil
 	}
 	if log.out == nil {
@@ -51,10 +52,15 @@ func (w *Writer) appendRows(log *walWriter, segment int, b *batch, n int) error 
 	if err := log.append(rows); err != nil {
 		return err
 	}
-	w.mu.Lock()
-	w.counts.logged += int64(len(rows))
-	w.mu.Unlock()
+	w.logged(int64(len(rows)))
 	return nil
+}
+
+// logged counts rows that are safe from now on.
+func (w *Writer) logged(n int64) {
+	w.mu.Lock()
+	w.counts.logged += n
+	w.mu.Unlock()
 }
 
 // writeSegments turns batches into Parquet files and the latency log.
@@ -92,7 +98,10 @@ func (w *Writer) writeBatch(cols []column, seg **segment, n int, b *batch, log *
 		*seg = s
 	}
 	rows := b.rows[:b.n]
-	if err := (*seg).add(rows); err != nil {
+	safe := (*seg).safe()
+	err := (*seg).add(rows)
+	w.logged((*seg).safe() - safe)
+	if err != nil {
 		return err
 	}
 	for i := range rows {
@@ -111,6 +120,7 @@ func (w *Writer) writeBatch(cols []column, seg **segment, n int, b *batch, log *
 // finishSegment completes a Parquet file; only then is the write-ahead file of
 // its rows of no more use.
 func (w *Writer) finishSegment(s *segment, n int) error {
+	safe := s.safe()
 	f, err := s.finish()
 	if err != nil {
 		return err
@@ -118,6 +128,10 @@ func (w *Writer) finishSegment(s *segment, n int) error {
 	w.mu.Lock()
 	w.man.Files = append(w.man.Files, f)
 	w.mu.Unlock()
+	if w.virtual {
+		w.logged(f.Rows - safe)
+		return nil
+	}
 	if f.Rows == 0 {
 		return nil
 	}

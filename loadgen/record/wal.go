@@ -30,14 +30,17 @@ var errTorn = errors.New("torn frame")
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-func walHeader(cols []column) string {
+func walHeader(cols []column) string { return frameHeader("goodput-wal", cols) }
+
+// frameHeader is the first line of a file of frames.
+func frameHeader(what string, cols []column) string {
 	h := crc32.New(castagnoli())
 	for _, c := range cols {
 		if c.put != nil {
 			io.WriteString(h, c.name+"\n")
 		}
 	}
-	return fmt.Sprintf("goodput-wal %d %08x\n", Schema, h.Sum32())
+	return fmt.Sprintf("%s %d %08x\n", what, Schema, h.Sum32())
 }
 
 // walWriter appends rows to one write-ahead file at a time. It is used by one
@@ -80,10 +83,15 @@ func (w *walWriter) frame(b []byte, r *Request) []byte {
 			b = put(b, r)
 		}
 	}
-	payload := b[start+walFrameHead:]
-	binary.LittleEndian.PutUint32(b[start:], uint32(len(payload)))
-	binary.LittleEndian.PutUint32(b[start+4:], crc32.Checksum(payload, w.crc))
+	sealFrame(b[start:], w.crc)
 	return b
+}
+
+// sealFrame fills in the head of a frame that has room for it.
+func sealFrame(b []byte, crc *crc32.Table) {
+	payload := b[walFrameHead:]
+	binary.LittleEndian.PutUint32(b, uint32(len(payload)))
+	binary.LittleEndian.PutUint32(b[4:], crc32.Checksum(payload, crc))
 }
 
 func (w *walWriter) close() error {
@@ -97,19 +105,52 @@ func (w *walWriter) close() error {
 
 // walReader reads the rows of one write-ahead file.
 type walReader struct {
+	frameReader
 	cols []column
-	crc  *crc32.Table
-	in   *bufio.Reader
-	buf  []byte
-	// good is the number of bytes of whole frames and the header so far.
-	good int64
 }
 
 // newWALReader checks the header. A file that was cut within the header has no
 // rows; next then returns errTorn or io.EOF.
 func newWALReader(in io.Reader, cols []column) (*walReader, error) {
-	w := &walReader{cols: cols, crc: castagnoli(), in: bufio.NewReaderSize(in, 1<<16)}
-	want := walHeader(cols)
+	f, err := newFrameReader(in, walHeader(cols))
+	if err != nil {
+		return nil, err
+	}
+	return &walReader{frameReader: *f, cols: cols}, nil
+}
+
+// next reads one row into r. It returns io.EOF after the last frame and errTorn
+// at one that cannot be read; nothing behind that can be trusted.
+func (w *walReader) next(r *Request) error {
+	payload, err := w.frame()
+	if err != nil {
+		return err
+	}
+	r.Reset()
+	d := decoder{b: payload}
+	for i := range w.cols {
+		if get := w.cols[i].get; get != nil {
+			get(&d, r)
+		}
+	}
+	if d.bad || len(d.b) != 0 {
+		return errTorn
+	}
+	w.accept(payload)
+	return nil
+}
+
+// frameReader reads a file of frames.
+type frameReader struct {
+	crc *crc32.Table
+	in  *bufio.Reader
+	buf []byte
+	// good is the number of bytes of the header and of the frames accepted so far.
+	good int64
+}
+
+func newFrameReader(in io.Reader, want string) (*frameReader, error) {
+	w := &frameReader{crc: castagnoli(), in: bufio.NewReaderSize(in, 1<<16)}
 	head := make([]byte, len(want))
 	n, err := io.ReadFull(w.in, head)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -122,45 +163,36 @@ func newWALReader(in io.Reader, cols []column) (*walReader, error) {
 	return w, nil
 }
 
-// next reads one row into r. It returns io.EOF after the last frame and errTorn
-// at one that cannot be read; nothing behind that can be trusted.
-func (w *walReader) next(r *Request) error {
+// frame returns the payload of the next frame, valid until the next call.
+func (w *frameReader) frame() ([]byte, error) {
 	var head [walFrameHead]byte
 	switch _, err := io.ReadFull(w.in, head[:]); {
 	case errors.Is(err, io.EOF):
-		return io.EOF
+		return nil, io.EOF
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return errTorn
+		return nil, errTorn
 	case err != nil:
-		return err
+		return nil, err
 	}
 	n := binary.LittleEndian.Uint32(head[:])
 	if n == 0 || n > walMaxFrame {
-		return errTorn
+		return nil, errTorn
 	}
 	if err := w.fill(int(n)); err != nil {
-		return err
+		return nil, err
 	}
 	if crc32.Checksum(w.buf, w.crc) != binary.LittleEndian.Uint32(head[4:]) {
-		return errTorn
+		return nil, errTorn
 	}
-	r.Reset()
-	d := decoder{b: w.buf}
-	for i := range w.cols {
-		if get := w.cols[i].get; get != nil {
-			get(&d, r)
-		}
-	}
-	if d.bad || len(d.b) != 0 {
-		return errTorn
-	}
-	w.good += walFrameHead + int64(n)
-	return nil
+	return w.buf, nil
 }
+
+// accept counts the frame of payload as good.
+func (w *frameReader) accept(payload []byte) { w.good += walFrameHead + int64(len(payload)) }
 
 // fill reads n bytes into buf, growing it only as the bytes arrive, since n may
 // be damaged.
-func (w *walReader) fill(n int) error {
+func (w *frameReader) fill(n int) error {
 	const step = 1 << 20
 	w.buf = w.buf[:0]
 	for len(w.buf) < n {

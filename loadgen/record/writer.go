@@ -17,6 +17,9 @@ const (
 	defaultSegmentSpan  = 60_000_000_000 // ns
 	defaultLatencySpan  = 10_000_000_000 // ns
 	defaultQueueBatches = 64
+	// virtualQueueBatches is enough where the writer of rows waits for the disk,
+	// and few enough for the rows to be still in the processor's cache.
+	virtualQueueBatches = 8
 	// batchRows is how many rows go to the Parquet file at a time.
 	batchRows = 512
 )
@@ -56,7 +59,8 @@ func SegmentRows(n int) Option { return func(c *config) { c.segmentRows = n } }
 // Write may be called from any goroutine. Two goroutines stand behind it: the
 // first appends rows to the write-ahead file as soon as they come, the second
 // turns batches of them into Parquet and removes the write-ahead file of each
-// segment that is complete. Neither holds up the caller: when the disk is so
+// segment that is complete. Rows of a virtual run are safe when their row group
+// is written, without a write-ahead file. Neither holds up the caller: when the disk is so
 // slow that the queue is full, rows are dropped and counted. A failing disk
 // stops the recording, not the caller.
 type Writer struct {
@@ -106,6 +110,9 @@ func Create(dir string, m Meta, opts ...Option) (*Writer, error) {
 	cfg := config{
 		segmentRows: defaultSegmentRows, segmentSpan: defaultSegmentSpan, queueBatches: defaultQueueBatches,
 		disk: func(dir string) (disk, error) { return openDisk(dir) },
+	}
+	if m.Virtual {
+		cfg.queueBatches = virtualQueueBatches
 	}
 	for _, o := range opts {
 		o(&cfg)
@@ -195,14 +202,16 @@ func (w *Writer) Write(r *Request) {
 	}
 	w.segRows++
 	w.counts.accepted++
-	if w.segRows >= w.cfg.segmentRows {
-		w.seal(true)
-	} else if w.cur.n == batchRows {
-		w.seal(false)
+	wake := !w.virtual
+	if w.segRows >= w.cfg.segmentRows || w.cur.n == batchRows {
+		w.seal(w.segRows >= w.cfg.segmentRows)
+		wake = true
 	}
-	select {
-	case w.wake <- struct{}{}:
-	default:
+	if wake {
+		select {
+		case w.wake <- struct{}{}:
+		default:
+		}
 	}
 }
 
