@@ -30,8 +30,9 @@ type Plan struct {
 	Router   string `yaml:"router" group:"pool" help:"rule that picks the replica: round-robin, random, least-outstanding, p2c"`
 	Speed    Speed  `yaml:"speed" group:"speed" help:"loop seconds per wall second; max: virtual time, as fast as the processor allows"`
 
-	EngineMaxNumSeqs          int     `yaml:"engine.max-num-seqs" group:"engine" help:"most sequences in one step"`
-	EngineMaxNumBatchedTokens int     `yaml:"engine.max-num-batched-tokens" group:"hardware" help:"token budget of one step"`
+	Engine                    string  `yaml:"engine" group:"engine" help:"serving engine and version whose defaults apply to the flags below: vllm@0.10, vllm@0.15, vllm@0.19"`
+	EngineMaxNumSeqs          int     `yaml:"engine.max-num-seqs" group:"engine" help:"most sequences in one step; unless given, by --engine and --gpu"`
+	EngineMaxNumBatchedTokens int     `yaml:"engine.max-num-batched-tokens" group:"hardware" help:"token budget of one step; unless given, by --engine and --gpu"`
 	EngineMaxModelLen         int     `yaml:"engine.max-model-len" group:"engine" help:"longest prompt plus answer, in tokens; 0: the model's own"`
 	EngineBlockSize           int     `yaml:"engine.block-size" group:"hardware" help:"tokens in one KV block"`
 	EngineNumGPUBlocks        int     `yaml:"engine.num-gpu-blocks" group:"hardware" help:"KV blocks of one engine; 0: derived from the GPU's memory"`
@@ -39,8 +40,12 @@ type Plan struct {
 	EnginePrefixCaching       bool    `yaml:"engine.enable-prefix-caching" group:"engine" help:"reuse KV blocks of equal prefixes"`
 	EngineChunkedPrefill      bool    `yaml:"engine.enable-chunked-prefill" group:"engine" help:"let a prompt be computed over several steps"`
 	EngineLongPrefill         int     `yaml:"engine.long-prefill-token-threshold" group:"engine" help:"most tokens of one prompt in one step; 0: no limit but the budget"`
-	EngineReserveFullISL      bool    `yaml:"engine.scheduler-reserve-full-isl" group:"engine" help:"admit a request only when its whole prompt fits into free KV blocks"`
-	EngineWatermark           float64 `yaml:"engine.watermark" group:"engine" help:"share of the KV blocks kept free at admission"`
+	EngineReserveFullISL      bool    `yaml:"engine.scheduler-reserve-full-isl" group:"engine" help:"admit a request only when its whole prompt fits into free KV blocks; unless given, by --engine"`
+	EngineWatermark           float64 `yaml:"engine.watermark" group:"engine" help:"share of the KV blocks kept free at admission; unless given, by --engine"`
+	EngineAsync               bool    `yaml:"engine.async-scheduling" group:"engine" help:"schedule the step after the next one when a step ends, while the next one executes; unless given, by --engine"`
+	EnginePrependUnhashed     bool    `yaml:"engine.prepend-unhashed-blocks" group:"engine" help:"use KV blocks without cached content before those with it; unless given, by --engine"`
+	EnginePolicy              string  `yaml:"engine.scheduling-policy" group:"engine" help:"order of waiting requests: fcfs, priority"`
+	EngineBatching            string  `yaml:"engine.batching" group:"engine" help:"when waiting requests join: continuous (at every step), static (when the last batch is over)"`
 	EngineStepJitter          float64 `yaml:"engine.step-jitter" group:"engine" help:"spread of step times: standard deviation of the logarithm of a factor with mean 1 on each step, 0 to 1; 0: none"`
 
 	// The load.
@@ -91,6 +96,7 @@ func Default() Plan {
 		TP:                        1,
 		EngineKVCacheDType:        "auto",
 		Router:                    "round-robin",
+		Engine:                    "vllm@0.19",
 		EngineMaxNumSeqs:          1024,
 		EngineMaxNumBatchedTokens: 8192,
 		EngineBlockSize:           16,
@@ -98,6 +104,9 @@ func Default() Plan {
 		EnginePrefixCaching:       true,
 		EngineChunkedPrefill:      true,
 		EngineReserveFullISL:      true,
+		EngineAsync:               true,
+		EnginePolicy:              "fcfs",
+		EngineBatching:            "continuous",
 		Burstiness:                1,
 		RequestTimeout:            6 * time.Hour,
 		Drain:                     60 * time.Second,

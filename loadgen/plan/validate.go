@@ -83,6 +83,8 @@ func (p *Plan) checkPool(v *checker) {
 	v.ok(p.EngineNumGPUBlocks != 1, "engine.num-gpu-blocks", "one block is the reserved null block: at least 2 are needed")
 	v.ok(p.EngineGPUMemory > 0 && p.EngineGPUMemory <= 1, "engine.gpu-memory-utilization", "%v is outside 0 (excluded) to 1", p.EngineGPUMemory)
 	v.ok(p.EngineWatermark >= 0 && p.EngineWatermark < 1, "engine.watermark", "%v is outside 0 to 1 (excluded)", p.EngineWatermark)
+	v.oneOf("engine.scheduling-policy", p.EnginePolicy, "fcfs", "priority")
+	v.oneOf("engine.batching", p.EngineBatching, "continuous", "static")
 	v.ok(p.EngineStepJitter >= 0 && p.EngineStepJitter <= 1, "engine.step-jitter", "%v is outside 0 to 1: 0.05 varies steps by about 5 %%", p.EngineStepJitter)
 	v.ok(p.Speed >= 0 && p.Speed <= MaxSpeed, "speed", "%v is outside 0 to %v: for more, use max", p.Speed, MaxSpeed)
 }

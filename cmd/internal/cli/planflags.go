@@ -75,9 +75,19 @@ func (p *planFlags) resolve(env *Env, check func(*plan.Plan) error) (plan.Plan, 
 		if err != nil {
 			return out, fmt.Errorf("reading plan: %w", err)
 		}
+		var file plan.Plan
+		if err := plan.Load(&file, p.config, text); err != nil {
+			return out, err
+		}
+		if err := preset(&out, file.Engine, file.GPU); err != nil {
+			return out, fmt.Errorf("reading plan %s: %w", p.config, err)
+		}
 		if err := plan.Load(&out, p.config, text); err != nil {
 			return out, err
 		}
+	}
+	if err := preset(&out, p.environment(env, "engine"), p.environment(env, "gpu")); err != nil {
+		return out, err
 	}
 	for _, f := range p.fields {
 		if text := env.Getenv(f.Env()); text != "" && len(p.given[f.Key]) == 0 {
@@ -85,6 +95,9 @@ func (p *planFlags) resolve(env *Env, check func(*plan.Plan) error) (plan.Plan, 
 				return out, fmt.Errorf("environment variable %s: %w", f.Env(), err)
 			}
 		}
+	}
+	if err := preset(&out, p.flag("engine"), p.flag("gpu")); err != nil {
+		return out, err
 	}
 	for _, f := range p.fields {
 		for i, text := range p.given[f.Key] {

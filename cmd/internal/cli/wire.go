@@ -125,14 +125,26 @@ func newEngineSetup(p *plan.Plan) (engineSetup, error) {
 		PrefixCaching: p.EnginePrefixCaching, ChunkedPrefill: p.EngineChunkedPrefill,
 		ReserveFullISL: p.EngineReserveFullISL, LongPrefillThreshold: p.EngineLongPrefill,
 		Watermark: p.EngineWatermark, FrontEnd: h.gpu.FrontEndDelay(),
+		AsyncScheduling: p.EngineAsync, PrependUnhashed: p.EnginePrependUnhashed,
 	}
-	if out.config.MaxModelLen == 0 {
-		out.config.MaxModelLen = h.model.MaxLen
+	c := &out.config
+	if p.EnginePolicy == "priority" {
+		c.Policy = engine.Priority
+	}
+	if p.EngineBatching == "static" {
+		c.Batching = engine.Static
+	}
+	if c.MaxModelLen == 0 {
+		c.MaxModelLen = h.model.MaxLen
+	}
+	if !c.ChunkedPrefill && c.Batching == engine.Continuous && c.MaxNumBatchedTokens < c.MaxModelLen {
+		return out, fmt.Errorf("--engine.enable-chunked-prefill: without it a prompt of up to %d tokens must fit into one step of %d: lower --engine.max-model-len or raise --engine.max-num-batched-tokens",
+			c.MaxModelLen, c.MaxNumBatchedTokens)
 	}
 	if out.step, err = steptime.Jittered(h.step, p.EngineStepJitter, p.Seed); err != nil {
 		return out, fmt.Errorf("--engine.step-jitter: %w", err)
 	}
-	out.text = h.String()
+	out.text = p.Engine + " on " + h.String()
 	return out, nil
 }
 
