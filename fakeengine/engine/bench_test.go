@@ -52,7 +52,7 @@ type recycler struct {
 func (r *recycler) Tokens(*Seq, clock.Time, int) {}
 
 func (r *recycler) Finished(s *Seq, _ clock.Time, _ Finish) {
-	next := Seq{ID: s.ID, Prompt: s.Prompt, MaxTokens: s.MaxTokens, Hashes: s.Hashes, Shared: s.Shared, Sink: r}
+	next := Seq{ID: s.ID, Prompt: s.Prompt, MaxTokens: s.MaxTokens, Priority: s.Priority, Hashes: s.Hashes, Shared: s.Shared, Sink: r}
 	s.Reset()
 	*s = next
 	if err := r.e.Submit(s); err != nil {
@@ -62,17 +62,17 @@ func (r *recycler) Finished(s *Seq, _ clock.Time, _ Finish) {
 
 // busy returns an engine that always has n sequences in it, after it has found
 // its steady state.
-func busy(t testing.TB, n, blocks, prompt, out int) (*stepper, *Engine) {
+func busy(t testing.TB, cfg Config, n, prompt, out int) (*stepper, *Engine) {
 	t.Helper()
 	a, _ := h100(t, 8192)
 	loop := &stepper{}
-	e, err := New(serving(blocks, 8192), a, loop)
+	e, err := New(cfg, a, loop)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &recycler{t, e}
 	for i := range n {
-		s := &Seq{ID: uint64(i), Prompt: prompt, MaxTokens: out, Shared: prompt, Sink: r}
+		s := &Seq{ID: uint64(i), Prompt: prompt, MaxTokens: out, Priority: i % 3, Shared: prompt, Sink: r}
 		for b := range prompt / 16 {
 			s.Hashes = append(s.Hashes, uint64(i<<8|b))
 		}
@@ -87,20 +87,34 @@ func busy(t testing.TB, n, blocks, prompt, out int) (*stepper, *Engine) {
 }
 
 func TestStepsDoNotAllocate(t *testing.T) {
-	loop, e := busy(t, 12, 300, 512, 32) // preempts all the time
-	before := e.Stats()
-	n := testing.AllocsPerRun(1, func() {
-		for range 5000 {
-			loop.fire()
-		}
-	})
-	after := e.Stats()
-	if after.Finished == before.Finished || after.Preemptions == before.Preemptions ||
-		after.Evictions == before.Evictions || after.PrefixHits == before.PrefixHits {
-		t.Fatalf("nothing ended, was preempted, evicted or hit: %+v", after)
-	}
-	if n != 0 {
-		t.Errorf("%v allocations in 5000 events with %d requests, want 0", n, after.Finished-before.Finished)
+	for _, c := range []struct {
+		name   string
+		change func(*Config)
+	}{
+		{"synchronous", func(*Config) {}},
+		{"asynchronous", func(c *Config) { c.AsyncScheduling = true }},
+		{"priority", func(c *Config) { c.Policy = Priority }},
+		{"asynchronous priority, unhashed first", func(c *Config) { c.AsyncScheduling, c.Policy, c.PrependUnhashed = true, Priority, true }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cfg := serving(300, 8192)
+			c.change(&cfg)
+			loop, e := busy(t, cfg, 12, 512, 32) // preempts all the time
+			before := e.Stats()
+			n := testing.AllocsPerRun(1, func() {
+				for range 5000 {
+					loop.fire()
+				}
+			})
+			after := e.Stats()
+			if after.Finished == before.Finished || after.Preemptions == before.Preemptions ||
+				after.Evictions == before.Evictions || after.PrefixHits == before.PrefixHits {
+				t.Fatalf("nothing ended, was preempted, evicted or hit: %+v", after)
+			}
+			if n != 0 {
+				t.Errorf("%v allocations in 5000 events with %d requests, want 0", n, after.Finished-before.Finished)
+			}
+		})
 	}
 }
 
@@ -109,7 +123,7 @@ func TestStepsDoNotAllocate(t *testing.T) {
 func BenchmarkToken(b *testing.B) {
 	for _, n := range []int{1, 16, 64, 256} {
 		b.Run(fmt.Sprintf("batch=%d", n), func(b *testing.B) {
-			loop, e := busy(b, n, 28156, 128, 1024)
+			loop, e := busy(b, serving(28156, 8192), n, 128, 1024)
 			b.ReportAllocs()
 			b.ResetTimer()
 			start := e.Stats().GenerationTokens

@@ -365,6 +365,30 @@ func TestR15ComputedMovesWhenScheduled(t *testing.T) {
 	l.loop.Run()
 }
 
+func TestR18UnhashedBlocksAreUsedFirst(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		prepend bool
+		hit     int
+	}{{"at the back", false, 4}, {"in front", true, 8}} {
+		t.Run(c.name, func(t *testing.T) {
+			cfg := small()
+			cfg.NumGPUBlocks, cfg.PrependUnhashed = 6, c.prepend // 5 usable
+			l := newLab(t, cfg)
+			l.submit(0, 9, 1, hashed(1, 2)) // two blocks with content, one without
+			l.submit(2*ms, 3, 1)            // one block, without content
+			l.submit(4*ms, 3, 1)            // another
+			l.submit(6*ms, 3, 1)            // another
+			l.submit(8*ms, 3, 1)            // the last of five: the next in line has content
+			s := l.submit(10*ms, 9, 1, hashed(1, 2))
+			l.loop.Run()
+			if s.Cached != c.hit {
+				t.Errorf("%d tokens cached, want %d", s.Cached, c.hit)
+			}
+		})
+	}
+}
+
 func TestR20SameStepHits(t *testing.T) {
 	l := newLab(t, small())
 	l.submit(0, 9, 1, hashed(1, 2))
