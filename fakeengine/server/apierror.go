@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"time"
 )
 
 // apiError is an answer that says why there is no other, in the shape that vLLM
@@ -14,7 +15,14 @@ type apiError struct {
 	kind    string // "type" on the wire
 	param   string // the field at fault; "" is null
 	message string
+	// retryAfter goes into the header of that name, in whole seconds; 0: no header.
+	retryAfter time.Duration
 }
+
+// retryAfter is when a client whose request found the queue full may ask again.
+// Nobody knows how long the queue will take; it is the least that the header can
+// say.
+const retryAfter = time.Second
 
 func (e *apiError) Error() string { return e.message }
 
@@ -28,10 +36,10 @@ func plainError(status int, format string, args ...any) *apiError {
 	return &apiError{status: status, kind: http.StatusText(status), message: fmt.Sprintf(format, args...)}
 }
 
-func unknownModel(name, want string) *apiError {
+func unknownModel(name, base string) *apiError {
 	return &apiError{
 		status: http.StatusNotFound, kind: "NotFoundError", param: "model",
-		message: fmt.Sprintf("the model %q does not exist here; this server has %q", name, want),
+		message: fmt.Sprintf("the model %q does not exist here; this server has %q and the adapters that /v1/models lists", name, base),
 	}
 }
 
@@ -50,6 +58,9 @@ func (e *apiError) write(w http.ResponseWriter) {
 	b = append(b, `,"code":`...)
 	b = strconv.AppendInt(b, int64(e.status), 10)
 	b = append(b, "}}"...)
+	if e.retryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.FormatInt(int64(e.retryAfter/time.Second), 10))
+	}
 	writeJSON(w, e.status, b)
 }
 

@@ -3,52 +3,63 @@ package server
 import "strconv"
 
 // chunks writes the server-sent events of one answer, shaped as vLLM shapes them:
-// one event for each token, the last of which carries the finish_reason; for a
-// chat an event with the role before them; after them the usage if it was asked
-// for, and the terminal marker. Only a token's word differs from event to event,
-// so everything else is laid out once and copied.
+// one event for the tokens of one engine step, the last of which carries the
+// finish_reason; for a chat an event with the role of each choice before them;
+// after them the usage if it was asked for, and the terminal marker.
 type chunks struct {
-	api  api
-	head []byte // `data: {"id":...,` up to the value of choices; common to all
-	// token and last are whole events with room for a word at offset word.
-	token, last []byte
-	word        int
+	api        api
+	head       []byte // `data: {"id":...,` up to the value of choices; common to all
+	logprobs   int    // alternatives to a token; noLogprobs: none
+	continuous bool   // usage in every event
+	prompt     int    // tokens, for such usage
 }
 
-// The event's parts around the word.
-const (
-	chatFront       = `[{"index":0,"delta":{"content":"`
-	chatBack        = `"},"logprobs":null,"finish_reason":null}]}` + "\n\n"
-	chatLastBack    = `"},"logprobs":null,"finish_reason":"length","stop_reason":null}]}` + "\n\n"
-	chatRole        = `[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]}` + "\n\n"
-	completionFront = `[{"index":0,"text":"`
-	completionBack  = `","logprobs":null,"finish_reason":null,"stop_reason":null}],"usage":null}` + "\n\n"
-	completionLast  = `","logprobs":null,"finish_reason":"length","stop_reason":null}],"usage":null}` + "\n\n"
-	doneMarker      = "data: [DONE]\n\n"
-)
+// script is what chunks needs of one choice. Mostly only a token's word differs
+// from event to event, so everything else is laid out once and copied.
+type script struct {
+	answer
+	index int
+	event []byte // of one token of text, with room for its word
+	word  int    // offset of the word in event
+	plain bool   // event will do
+}
 
-// begin lays out the events of a new answer. id and model are JSON strings,
-// created is in Unix seconds.
-func (c *chunks) begin(a api, id, model []byte, created int64) {
-	c.api = a
-	c.head = append(c.head[:0], "data: "...)
-	front, back, last := completionFront, completionBack, completionLast
+const doneMarker = "data: [DONE]\n\n"
+
+// begin lays out what the events of a new answer have in common. id and model are
+// JSON strings, created is in Unix seconds.
+func (c *chunks) begin(a api, id, model []byte, created int64, r *request, prompt int) {
+	c.api, c.logprobs, c.continuous, c.prompt = a, r.logprobs, r.continuousUsage, prompt
 	object := "text_completion"
 	if a == chat {
-		front, back, last = chatFront, chatBack, chatLastBack
 		object = "chat.completion.chunk"
 	}
+	c.head = append(c.head[:0], "data: "...)
 	c.head = appendEnvelope(c.head, id, object, created, model)
-	c.word = len(c.head) + len(front)
-	c.token = c.lay(c.token, front, back)
-	c.last = c.lay(c.last, front, last)
 }
 
-func (c *chunks) lay(dst []byte, front, back string) []byte {
-	dst = append(dst[:0], c.head...)
-	dst = append(dst, front...)
-	dst = append(dst, "     "[:wordLen]...)
-	return append(dst, back...)
+// lay prepares a choice.
+func (c *chunks) lay(s *script) {
+	s.event = c.appendChoice(append(s.event[:0], c.head...), s)
+	if c.api == chat {
+		s.event = append(s.event, `"delta":{"content":"`...)
+	} else {
+		s.event = append(s.event, `"text":"`...)
+	}
+	s.word = len(s.event)
+	s.event = append(s.event, "     "[:wordLen]...)
+	if c.api == chat {
+		s.event = append(s.event, `"},"logprobs":null,"finish_reason":null}]}`+"\n\n"...)
+	} else {
+		s.event = append(s.event, `","logprobs":null,"finish_reason":null,"stop_reason":null}],"usage":null}`+"\n\n"...)
+	}
+	s.plain = c.logprobs == noLogprobs && !c.continuous && s.hold == 0
+}
+
+func (c *chunks) appendChoice(dst []byte, s *script) []byte {
+	dst = append(dst, `[{"index":`...)
+	dst = strconv.AppendInt(dst, int64(s.index), 10)
+	return append(dst, ',')
 }
 
 // appendEnvelope appends an object up to the value of its choices.
@@ -64,23 +75,115 @@ func appendEnvelope(dst, id []byte, object string, created int64, model []byte) 
 	return append(dst, `,"choices":`...)
 }
 
-// appendTokens appends the events of tokens from <= i < to of an answer of n
-// tokens; the one with the role comes before the first.
-func (c *chunks) appendTokens(dst []byte, key uint64, from, to, n int) []byte {
-	if from == 0 && to > 0 && c.api == chat {
-		dst = append(dst, c.head...)
-		dst = append(dst, chatRole...)
-	}
-	for i := from; i < to; i++ {
-		event := c.token
-		if i == n-1 {
-			event = c.last
+// appendRole appends the event that begins a choice of a chat.
+func (c *chunks) appendRole(dst []byte, s *script) []byte {
+	dst = c.appendChoice(append(dst, c.head...), s)
+	dst = append(dst, `"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]`...)
+	return c.appendClose(dst, 0)
+}
+
+// appendTokens appends the event of tokens from <= i < to, which were made
+// together; several events if they are of several parts.
+func (c *chunks) appendTokens(dst []byte, s *script, from, to int) []byte {
+	for from < to {
+		k, end := s.shape.part(from, s.tokens)
+		end = min(end, to)
+		if k == kindText && s.plain && end == from+1 && end < s.tokens {
+			at := len(dst) + s.word
+			dst = append(dst, s.event...)
+			putWord(dst[at:], s.key, from)
+		} else {
+			dst = c.appendEvent(dst, s, k, from, end)
 		}
-		at := len(dst) + c.word
-		dst = append(dst, event...)
-		putWord(dst[at:], key, i)
+		from = end
 	}
 	return dst
+}
+
+// appendEvent appends any event with tokens.
+func (c *chunks) appendEvent(dst []byte, s *script, k kind, from, to int) []byte {
+	dst = c.appendChoice(append(dst, c.head...), s)
+	if c.api == chat {
+		dst = append(dst, `"delta":{`...)
+		dst = c.appendDelta(dst, s, k, from, to)
+		dst = append(dst, `},"logprobs":`...)
+	} else {
+		dst = append(dst, `"text":"`...)
+		dst = s.appendText(dst, s.shown(from), s.shown(to))
+		dst = append(dst, `","logprobs":`...)
+	}
+	dst = appendLogprobs(dst, c.api, &s.answer, from, to, c.logprobs)
+	dst = append(dst, `,"finish_reason":`...)
+	last := to == s.tokens
+	if last {
+		dst = append(dst, '"')
+		dst = append(dst, s.finish()...)
+		dst = append(dst, '"')
+	} else {
+		dst = append(dst, "null"...)
+	}
+	if last || c.api == completions {
+		dst = append(dst, `,"stop_reason":`...)
+		if last {
+			dst = s.appendStopReason(dst)
+		} else {
+			dst = append(dst, "null"...)
+		}
+	}
+	return c.appendClose(append(dst, "}]"...), to)
+}
+
+// appendDelta appends the fields of a chat's delta.
+func (c *chunks) appendDelta(dst []byte, s *script, k kind, from, to int) []byte {
+	switch k {
+	case kindReasoning:
+		dst = append(dst, `"reasoning":"`...)
+		dst = s.appendWords(dst, from, to)
+		return append(dst, '"')
+	case kindTool:
+		n, first := s.call(from)
+		dst = append(dst, `"tool_calls":[{"index":`...)
+		dst = strconv.AppendInt(dst, int64(n), 10)
+		dst = append(dst, ',')
+		if from == first {
+			dst = s.appendCall(dst, n)
+		} else {
+			dst = append(dst, `"function":{"arguments":"`...)
+		}
+		dst = s.appendArguments(dst, from, to)
+		return append(dst, `"}}]`...)
+	}
+	dst = append(dst, `"content":"`...)
+	dst = s.appendText(dst, s.shown(from), s.shown(to))
+	return append(dst, '"')
+}
+
+func appendLogprobs(dst []byte, a api, s *answer, from, to, n int) []byte {
+	switch {
+	case n == noLogprobs:
+		return append(dst, "null"...)
+	case a == chat:
+		return s.appendChatLogprobs(dst, from, to, n)
+	}
+	return s.appendTextLogprobs(dst, from, to, n)
+}
+
+// appendClose appends what follows the choices; output is the number of the
+// choice's tokens so far.
+func (c *chunks) appendClose(dst []byte, output int) []byte {
+	switch {
+	case c.continuous:
+		dst = append(dst, `,"usage":{"prompt_tokens":`...)
+		dst = strconv.AppendInt(dst, int64(c.prompt), 10)
+		dst = append(dst, `,"total_tokens":`...)
+		dst = strconv.AppendInt(dst, int64(c.prompt+output), 10)
+		dst = append(dst, `,"completion_tokens":`...)
+		dst = strconv.AppendInt(dst, int64(output), 10)
+		dst = append(dst, '}')
+	case c.api == completions:
+		dst = append(dst, `,"usage":null`...)
+	}
+	return append(dst, "}\n\n"...)
 }
 
 // appendEnd appends what follows the last token; u is nil if no usage was asked
@@ -93,40 +196,4 @@ func (c *chunks) appendEnd(dst []byte, u *usage) []byte {
 		dst = append(dst, "}\n\n"...)
 	}
 	return append(dst, doneMarker...)
-}
-
-// usage is the count of tokens of one request.
-type usage struct{ prompt, output, cached int }
-
-func (u *usage) append(dst []byte) []byte {
-	dst = append(dst, `{"prompt_tokens":`...)
-	dst = strconv.AppendInt(dst, int64(u.prompt), 10)
-	dst = append(dst, `,"total_tokens":`...)
-	dst = strconv.AppendInt(dst, int64(u.prompt+u.output), 10)
-	dst = append(dst, `,"completion_tokens":`...)
-	dst = strconv.AppendInt(dst, int64(u.output), 10)
-	dst = append(dst, `,"prompt_tokens_details":{"cached_tokens":`...)
-	dst = strconv.AppendInt(dst, int64(u.cached), 10)
-	return append(dst, "}}"...)
-}
-
-// appendWhole appends the answer as one object, for a request that did not ask
-// for a stream.
-func appendWhole(dst []byte, a api, id, model []byte, created int64, key uint64, u *usage) []byte {
-	object, front := "text_completion", `[{"index":0,"text":"`
-	back := `","logprobs":null,"finish_reason":"length","stop_reason":null,"prompt_logprobs":null}],"usage":`
-	if a == chat {
-		object, front = "chat.completion", `[{"index":0,"message":{"role":"assistant","content":"`
-		back = `","refusal":null,"tool_calls":[]},"logprobs":null,"finish_reason":"length","stop_reason":null}],"usage":`
-	}
-	dst = appendEnvelope(dst, id, object, created, model)
-	dst = append(dst, front...)
-	for i := range u.output {
-		var word [wordLen]byte
-		putWord(word[:], key, i)
-		dst = append(dst, word[:]...)
-	}
-	dst = append(dst, back...)
-	dst = u.append(dst)
-	return append(dst, '}')
 }

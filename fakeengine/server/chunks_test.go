@@ -11,15 +11,37 @@ import (
 
 const testKey = 7
 
-func newChunks(a api) *chunks {
-	var c chunks
-	c.begin(a, []byte(`"cmpl-x"`), []byte(`"m\"odel"`), 1700000000)
+// sheet is an answer of one choice, laid out.
+type sheet struct {
+	chunks
+	script
+}
+
+func newChunks(a api, n int) *sheet { return newSheet(a, request{logprobs: noLogprobs, maxTokens: n}) }
+
+func newSheet(a api, r request) *sheet {
+	var c sheet
+	c.begin(a, []byte(`"cmpl-x"`), []byte(`"m\"odel"`), 1700000000, &r, 5)
+	c.answer = newAnswer(testKey, r.maxTokens, r.shape, &r.stop)
+	c.calls = r.calls
+	c.lay(&c.script)
 	return &c
+}
+
+// appendAll appends an event for each token, and for a chat one for the role.
+func (c *sheet) appendAll(dst []byte, from, to int) []byte {
+	if from == 0 && to > 0 && c.api == chat {
+		dst = c.appendRole(dst, &c.script)
+	}
+	for i := from; i < to; i++ {
+		dst = c.appendTokens(dst, &c.script, i, i+1)
+	}
+	return dst
 }
 
 // What vLLM's server sends for an answer of two tokens, in its order of fields.
 func TestChunksGolden(t *testing.T) {
-	u := &usage{prompt: 5, output: 2, cached: 4}
+	u := &usage{prompt: 5, output: 2, cached: 4, factor: 1}
 	tests := []struct {
 		name string
 		api  api
@@ -41,8 +63,8 @@ func TestChunksGolden(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			c := newChunks(tt.api)
-			got := c.appendEnd(c.appendTokens(nil, testKey, 0, 2, 2), u)
+			c := newChunks(tt.api, 2)
+			got := c.appendEnd(c.appendAll(nil, 0, 2), u)
 			var want strings.Builder
 			for _, event := range tt.want {
 				for i, place := range []string{"WORD0", "WORD1"} {
@@ -63,16 +85,16 @@ func TestChunksGolden(t *testing.T) {
 // load generator reads them on its fast path.
 func TestChunksSplit(t *testing.T) {
 	for _, a := range []api{completions, chat} {
-		c := newChunks(a)
 		const n = 6
-		whole := c.appendTokens(nil, testKey, 0, n, n)
+		c := newChunks(a, n)
+		whole := c.appendAll(nil, 0, n)
 		for at := 0; at <= n; at++ {
-			parts := c.appendTokens(c.appendTokens(nil, testKey, 0, at, n), testKey, at, n, n)
+			parts := c.appendAll(c.appendAll(nil, 0, at), at, n)
 			if !bytes.Equal(whole, parts) {
 				t.Errorf("%v: split at %d gives\n%s", a, at, parts)
 			}
 		}
-		readBack(t, a, c.appendEnd(whole, &usage{prompt: 3, output: n}), n)
+		readBack(t, a, c.appendEnd(whole, &usage{prompt: 3, output: n, factor: 1}), n)
 	}
 }
 
@@ -118,22 +140,31 @@ func readBack(t *testing.T, a api, stream []byte, n int) {
 }
 
 func TestChunksAllocateNothing(t *testing.T) {
+	plain := request{logprobs: noLogprobs, maxTokens: 1 << 30}
+	rich := request{logprobs: 5, continuousUsage: true, maxTokens: 1 << 30}
+	parts := request{logprobs: noLogprobs, maxTokens: 1 << 30, shape: shape{reasoning: 500, tool: 1<<30 - 1000, calls: 1}, calls: []string{`"f"`}}
 	for _, a := range []api{completions, chat} {
-		c := newChunks(a)
-		buf := make([]byte, 0, 1<<16)
-		i := 0
-		if n := testing.AllocsPerRun(1000, func() {
-			buf = c.appendTokens(buf[:0], testKey, i, i+1, 1<<30)
-			i++
-		}); n != 0 {
-			t.Errorf("%v: %v allocations per token", a, n)
+		for _, r := range []request{plain, rich, parts} {
+			if a == completions && r.shape != (shape{}) {
+				continue
+			}
+			c := newSheet(a, r)
+			buf := make([]byte, 0, 1<<16)
+			i := 0
+			if n := testing.AllocsPerRun(1000, func() {
+				buf = c.appendTokens(buf[:0], &c.script, i, i+2)
+				i++
+			}); n != 0 {
+				t.Errorf("%v %+v: %v allocations per token", a, r, n)
+			}
 		}
 	}
 }
 
 func TestWholeAnswer(t *testing.T) {
 	for _, a := range []api{completions, chat} {
-		raw := appendWhole(nil, a, []byte(`"i"`), []byte(`"m"`), 1, testKey, &usage{prompt: 5, output: 3, cached: 4})
+		c := choice{script: newChunks(a, 3).script}
+		raw := appendWhole(nil, a, []byte(`"i"`), []byte(`"m"`), 1, []choice{c}, noLogprobs, &usage{prompt: 5, output: 3, cached: 4, factor: 1})
 		var got struct {
 			ID, Object, Model string
 			Choices           []struct {
@@ -167,12 +198,12 @@ func TestWholeAnswer(t *testing.T) {
 func BenchmarkChunks(b *testing.B) {
 	for _, a := range []api{completions, chat} {
 		b.Run(a.String(), func(b *testing.B) {
-			c := newChunks(a)
+			c := newChunks(a, 1<<40)
 			var buf []byte
 			b.ReportAllocs()
 			i := 0
 			for b.Loop() {
-				buf = c.appendTokens(buf[:0], testKey, i, i+1, 1<<40)
+				buf = c.appendTokens(buf[:0], &c.script, i, i+1)
 				i++
 			}
 		})

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 // api is one of the two ways to ask for text.
@@ -26,17 +29,42 @@ func (a api) String() string {
 // API and vLLM. A chat without it gets what is left of the model's length.
 const defaultMaxTokens = 16
 
+// maxChoices bounds n.
+const maxChoices = 128
+
 // request is what a body asks for. The prompt is in the tokenizer.
 type request struct {
-	maxTokens    int
-	stream       bool
-	includeUsage bool // a last chunk with the token counts
+	model           servedModel
+	maxTokens       int
+	choices         int
+	stream          bool
+	includeUsage    bool // a last chunk with the token counts
+	continuousUsage bool // and the counts so far in every chunk
+	logprobs        int  // alternatives to each token; noLogprobs: none
+	shape           shape
+	calls           []string // names of functions, as JSON strings; nil without calls
+	stop            stopRule
+}
+
+// servedModel is a name that is answered to.
+type servedModel struct {
+	name    []byte // as a JSON string
+	adapter uint16 // its number; 0: the base model
+	seed    uint64 // goes into the names of its blocks
+}
+
+// decoder is what a body is read against.
+type decoder struct {
+	// model finds a model by name; "" is the base model.
+	model func(name string) (servedModel, *apiError)
+	// modelLen bounds prompt and answer.
+	modelLen int
+	shape    shape
 }
 
 // body is the JSON of both APIs. Fields that are not here are accepted and
-// ignored, as vLLM does: sampling has no effect on a made-up answer. min_tokens
-// and ignore_eos have none either, because an answer never ends before
-// max_tokens.
+// ignored, as vLLM does: sampling has no effect on a made-up answer. Neither has
+// ignore_eos, because an answer has no end of its own.
 type body struct {
 	Model               *string         `json:"model"`
 	Prompt              json.RawMessage `json:"prompt"`
@@ -47,14 +75,27 @@ type body struct {
 	IgnoreEOS           *bool           `json:"ignore_eos"`
 	Stream              bool            `json:"stream"`
 	StreamOptions       *struct {
-		IncludeUsage bool `json:"include_usage"`
+		IncludeUsage    bool `json:"include_usage"`
+		ContinuousUsage bool `json:"continuous_usage_stats"`
 	} `json:"stream_options"`
+	N            *int            `json:"n"`
+	Logprobs     json.RawMessage `json:"logprobs"`
+	TopLogprobs  *int            `json:"top_logprobs"`
+	Stop         json.RawMessage `json:"stop"`
+	StopTokenIDs []uint32        `json:"stop_token_ids"`
+	IncludeStop  bool            `json:"include_stop_str_in_output"`
+	CacheSalt    *string         `json:"cache_salt"`
+	Tools        []tool          `json:"tools"`
 
 	// What follows would change the shape of the answer, so it is refused.
-	N        *int            `json:"n"`
-	BestOf   *int            `json:"best_of"`
-	Echo     bool            `json:"echo"`
-	Logprobs json.RawMessage `json:"logprobs"`
+	BestOf *int `json:"best_of"`
+	Echo   bool `json:"echo"`
+}
+
+type tool struct {
+	Function struct {
+		Name string `json:"name"`
+	} `json:"function"`
 }
 
 type message struct {
@@ -67,35 +108,75 @@ type part struct {
 	Text *string `json:"text"`
 }
 
-// decode reads a request body and gives its prompt to t, which was reset. model
-// is the one name that is served, modelLen bounds prompt and answer.
-func decode(a api, raw []byte, t *tokenizer, model string, modelLen int) (request, *apiError) {
+// decode reads a request body and gives its prompt to t, which was reset.
+func (d *decoder) decode(a api, raw []byte, t *tokenizer) (request, *apiError) {
+	r := request{shape: d.shape}
 	var b body
 	if err := json.Unmarshal(raw, &b); err != nil {
-		return request{}, badJSON(err)
+		return r, badJSON(err)
 	}
-	if b.Model != nil && *b.Model != model && *b.Model != "" {
-		return request{}, unknownModel(*b.Model, model)
+	if err := d.readPrompt(a, &b, t, &r.model); err != nil {
+		return r, err
 	}
 	if err := b.unsupported(); err != nil {
-		return request{}, err
+		return r, err
 	}
-	read := b.readPrompt
+	var err *apiError
+	if r.maxTokens, err = b.length(a, t.n, d.modelLen); err != nil {
+		return r, err
+	}
+	if r.logprobs, err = b.logprobs(a); err != nil {
+		return r, err
+	}
+	if err := b.readStop(&r); err != nil {
+		return r, err
+	}
+	if err := b.readShape(a, &r); err != nil {
+		return r, err
+	}
+	r.stream, r.choices = b.Stream, 1
+	if b.N != nil {
+		r.choices = *b.N
+	}
+	if o := b.StreamOptions; o != nil && b.Stream {
+		r.includeUsage = o.IncludeUsage
+		r.continuousUsage = o.IncludeUsage && o.ContinuousUsage
+	}
+	return r, nil
+}
+
+// decodePrompt reads a body of either API for its prompt alone.
+func (d *decoder) decodePrompt(raw []byte, t *tokenizer) *apiError {
+	var b body
+	if err := json.Unmarshal(raw, &b); err != nil {
+		return badJSON(err)
+	}
+	a := completions
+	if b.Prompt == nil {
+		a = chat
+	}
+	var m servedModel
+	return d.readPrompt(a, &b, t, &m)
+}
+
+// readPrompt finds the model and takes the prompt.
+func (d *decoder) readPrompt(a api, b *body, t *tokenizer, m *servedModel) *apiError {
+	name := ""
+	if b.Model != nil {
+		name = *b.Model
+	}
+	var err *apiError
+	if *m, err = d.model(name); err != nil {
+		return err
+	}
+	t.chain ^= m.seed
+	if b.CacheSalt != nil && *b.CacheSalt != "" {
+		t.chain ^= mix(xxhash.Sum64String(*b.CacheSalt))
+	}
 	if a == chat {
-		read = b.readMessages
+		return b.readMessages(t)
 	}
-	if err := read(t); err != nil {
-		return request{}, err
-	}
-	maxTokens, err := b.length(a, t.n, modelLen)
-	if err != nil {
-		return request{}, err
-	}
-	return request{
-		maxTokens:    maxTokens,
-		stream:       b.Stream,
-		includeUsage: b.StreamOptions != nil && b.StreamOptions.IncludeUsage,
-	}, nil
+	return b.readText(t)
 }
 
 func badJSON(err error) *apiError {
@@ -126,23 +207,97 @@ func jsonKind(k reflect.Kind) string {
 
 func (b *body) unsupported() *apiError {
 	switch {
-	case b.N != nil && *b.N != 1:
-		return badRequest("n", "n is %d; this engine makes one answer to a request, leave n out or send 1", *b.N)
-	case b.BestOf != nil && *b.BestOf != 1:
-		return badRequest("best_of", "best_of is %d; this engine makes one answer to a request, leave best_of out or send 1", *b.BestOf)
+	case b.N != nil && (*b.N < 1 || *b.N > maxChoices):
+		return badRequest("n", "n is %d; it must be from 1 to %d", *b.N, maxChoices)
+	case b.BestOf != nil && *b.BestOf != 1 && (b.N == nil || *b.BestOf != *b.N):
+		return badRequest("best_of", "best_of is %d; no answer here is better than another, leave best_of out", *b.BestOf)
 	case b.Echo:
 		return badRequest("echo", "echo is not supported; leave it out")
 	}
-	switch string(b.Logprobs) {
-	case "", "null", "false":
-		return nil
-	}
-	return badRequest("logprobs", "logprobs are not supported; leave the field out")
+	return nil
 }
 
-// readPrompt takes the one prompt of a completion: a string, an array of token
+// logprobs is the number of alternatives that are asked for.
+func (b *body) logprobs(a api) (int, *apiError) {
+	raw := string(b.Logprobs)
+	if raw == "null" {
+		raw = ""
+	}
+	n, field := noLogprobs, "logprobs"
+	if a == chat {
+		on := false
+		if raw != "" && json.Unmarshal(b.Logprobs, &on) != nil {
+			return 0, badRequest("logprobs", "logprobs is %s; in a chat it is true or false, and the number goes into top_logprobs", raw)
+		}
+		switch {
+		case on && b.TopLogprobs != nil:
+			n, field = *b.TopLogprobs, "top_logprobs"
+		case on:
+			n = 0
+		case b.TopLogprobs != nil && *b.TopLogprobs != 0:
+			return 0, badRequest("top_logprobs", "top_logprobs needs logprobs to be true")
+		}
+	} else if raw != "" && json.Unmarshal(b.Logprobs, &n) != nil {
+		return 0, badRequest("logprobs", "logprobs is %s; for a completion it is the number of alternatives", raw)
+	}
+	if (field == "top_logprobs" || raw != "" && a == completions) && n < 0 || n > maxLogprobs {
+		return 0, badRequest(field, "%s is %d; it must be from 0 to %d", field, n, maxLogprobs)
+	}
+	return n, nil
+}
+
+// readStop takes what may end the answer early.
+func (b *body) readStop(r *request) *apiError {
+	r.stop.ids, r.stop.include = b.StopTokenIDs, b.IncludeStop
+	if b.MinTokens != nil {
+		r.stop.min = *b.MinTokens
+	}
+	switch first(b.Stop) {
+	case 0, 'n':
+		return nil
+	case '"':
+		r.stop.words = make([]string, 1)
+		if json.Unmarshal(b.Stop, &r.stop.words[0]) == nil {
+			break
+		}
+		fallthrough
+	default:
+		if json.Unmarshal(b.Stop, &r.stop.words) != nil {
+			return badRequest("stop", "stop must be a string or an array of strings")
+		}
+	}
+	if slices.Contains(r.stop.words, "") {
+		return badRequest("stop", "stop holds an empty string; leave it out")
+	}
+	return nil
+}
+
+// readShape checks that the answer has room for its parts.
+func (b *body) readShape(a api, r *request) *apiError {
+	switch s := r.shape; {
+	case s == shape{}:
+		return nil
+	case a != chat:
+		return badRequest("", "the header %s is for chats; a completion is text only", headerShape)
+	case !r.stop.empty():
+		return badRequest("stop", "stop and the header %s do not go together; leave one of them out", headerShape)
+	case s.least() > r.maxTokens:
+		return badRequest("", "the header %s asks for %d tokens, and the answer has %d; raise max_tokens", headerShape, s.least(), r.maxTokens)
+	}
+	if r.shape.calls > 0 {
+		for _, t := range b.Tools {
+			r.calls = append(r.calls, string(appendString(nil, t.Function.Name)))
+		}
+		if len(r.calls) == 0 {
+			r.calls = []string{`"goodput"`}
+		}
+	}
+	return nil
+}
+
+// readText takes the one prompt of a completion: a string, an array of token
 // numbers, or an array that holds one of these.
-func (b *body) readPrompt(t *tokenizer) *apiError {
+func (b *body) readText(t *tokenizer) *apiError {
 	raw := bytes.TrimSpace(b.Prompt)
 	switch first(raw) {
 	case 0, 'n':

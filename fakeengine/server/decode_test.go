@@ -17,7 +17,16 @@ const (
 func decodeTest(a api, body string) (request, *tokenizer, *apiError) {
 	var t tokenizer
 	t.reset(4, testLen)
-	r, err := decode(a, []byte(body), &t, testModel, testLen)
+	d := decoder{modelLen: testLen, model: func(name string) (servedModel, *apiError) {
+		switch name {
+		case "", testModel:
+			return servedModel{}, nil
+		case "lora":
+			return servedModel{adapter: 1, seed: 99}, nil
+		}
+		return servedModel{}, unknownModel(name, testModel)
+	}}
+	r, err := d.decode(a, []byte(body), &t)
 	return r, &t, err
 }
 
@@ -40,9 +49,19 @@ func TestDecode(t *testing.T) {
 		{
 			"as the load generator asks", completions,
 			`{"model":"fake/llama-3","stream":true,"stream_options":{"include_usage":true},"temperature":0,"max_tokens":12,"ignore_eos":true,"min_tokens":12,"prompt":"a b"}`,
-			request{maxTokens: 12, stream: true, includeUsage: true},
+			request{maxTokens: 12, stream: true, includeUsage: true, stop: stopRule{min: 12}},
 			2,
 		},
+		{"no usage without a stream", completions, `{"prompt":"a","stream_options":{"include_usage":true,"continuous_usage_stats":true}}`, request{maxTokens: 16}, 1},
+		{"usage all along", completions, `{"prompt":"a","stream":true,"stream_options":{"include_usage":true,"continuous_usage_stats":true}}`, request{maxTokens: 16, stream: true, includeUsage: true, continuousUsage: true}, 1},
+		{"usage all along needs usage", completions, `{"prompt":"a","stream":true,"stream_options":{"continuous_usage_stats":true}}`, request{maxTokens: 16, stream: true}, 1},
+		{"n", completions, `{"prompt":"a","n":3,"best_of":3}`, request{maxTokens: 16, choices: 3}, 1},
+		{"adapter", completions, `{"model":"lora","prompt":"a"}`, request{model: servedModel{adapter: 1, seed: 99}, maxTokens: 16}, 1},
+		{"logprobs of the token alone", completions, `{"prompt":"a","logprobs":0}`, request{maxTokens: 16}, 1},
+		{"logprobs of a chat", chat, `{"messages":[{"role":"user","content":"a"}],"max_tokens":1,"logprobs":true}`, request{maxTokens: 1}, 1},
+		{"stop", completions, `{"prompt":"a","stop":"x","stop_token_ids":[7],"include_stop_str_in_output":true}`, request{maxTokens: 16, stop: stopRule{words: []string{"x"}, ids: []uint32{7}, include: true}}, 1},
+		{"stops", completions, `{"prompt":"a","stop":["x","y"]}`, request{maxTokens: 16, stop: stopRule{words: []string{"x", "y"}}}, 1},
+		{"no stops", completions, `{"prompt":"a","stop":[],"min_tokens":2}`, request{maxTokens: 16, stop: stopRule{words: []string{}, min: 2}}, 1},
 		{"nulls", completions, `{"model":null,"prompt":"a","max_tokens":null,"n":null,"stream":null,"stream_options":null,"logprobs":null}`, request{maxTokens: 16}, 1},
 		{"chat fills the context", chat, `{"messages":[{"role":"user","content":"a b c"}]}`, request{maxTokens: 97}, 3},
 		{"chat prefers max_completion_tokens", chat, `{"messages":[{"role":"user","content":"a"}],"max_tokens":3,"max_completion_tokens":5}`, request{maxTokens: 5}, 1},
@@ -60,7 +79,11 @@ func TestDecode(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(request{})); diff != "" {
+			tt.want.choices = max(1, tt.want.choices)
+			if !strings.Contains(tt.body, `"logprobs":0`) && !strings.Contains(tt.body, `"logprobs":true`) {
+				tt.want.logprobs = noLogprobs // none of the others asks for any
+			}
+			if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(request{}, servedModel{}, shape{}, stopRule{})); diff != "" {
 				t.Errorf("request (-want +got):\n%s", diff)
 			}
 			if k.n != tt.prompt {
@@ -99,10 +122,19 @@ func TestDecodeRefuses(t *testing.T) {
 		{"mixed array", completions, `{"prompt":[1,"a"]}`, 400, "prompt", []string{"token numbers"}},
 		{"negative token", completions, `{"prompt":[-1]}`, 400, "prompt", []string{"token numbers"}},
 		{"object inside", completions, `{"prompt":[{}]}`, 400, "prompt", []string{"token numbers"}},
-		{"n", completions, `{"prompt":"a","n":2}`, 400, "n", []string{"n is 2"}},
+		{"no choices", completions, `{"prompt":"a","n":0}`, 400, "n", []string{"n is 0", "1 to 128"}},
+		{"many choices", completions, `{"prompt":"a","n":129}`, 400, "n", []string{"n is 129"}},
+		{"stop is a number", completions, `{"prompt":"a","stop":5}`, 400, "stop", []string{"string"}},
+		{"stops are numbers", completions, `{"prompt":"a","stop":[5]}`, 400, "stop", []string{"strings"}},
+		{"empty stop", completions, `{"prompt":"a","stop":["a",""]}`, 400, "stop", []string{"empty"}},
+		{"logprobs true", completions, `{"prompt":"a","logprobs":true}`, 400, "logprobs", []string{"number"}},
+		{"negative logprobs", completions, `{"prompt":"a","logprobs":-1}`, 400, "logprobs", []string{"-1"}},
+		{"logprobs of a chat by number", chat, `{"messages":[{"role":"user","content":"a"}],"max_tokens":1,"logprobs":5}`, 400, "logprobs", []string{"true or false"}},
+		{"many top_logprobs", chat, `{"messages":[{"role":"user","content":"a"}],"max_tokens":1,"logprobs":true,"top_logprobs":21}`, 400, "top_logprobs", []string{"21", "20"}},
+		{"top_logprobs alone", chat, `{"messages":[{"role":"user","content":"a"}],"max_tokens":1,"top_logprobs":2}`, 400, "top_logprobs", []string{"logprobs"}},
 		{"best_of", completions, `{"prompt":"a","best_of":3}`, 400, "best_of", []string{"3"}},
 		{"echo", completions, `{"prompt":"a","echo":true}`, 400, "echo", []string{"not supported"}},
-		{"logprobs", completions, `{"prompt":"a","logprobs":5}`, 400, "logprobs", []string{"not supported"}},
+		{"many logprobs", completions, `{"prompt":"a","logprobs":21}`, 400, "logprobs", []string{"21", "20"}},
 		{"zero max_tokens", completions, `{"prompt":"a","max_tokens":0}`, 400, "max_tokens", []string{"at least 1"}},
 		{"min over max", completions, `{"prompt":"a","max_tokens":3,"min_tokens":4}`, 400, "min_tokens", []string{"4", "3"}},
 		{"overflow", completions, `{"prompt":"a b","max_tokens":99}`, 400, "max_tokens", []string{"100", "2", "99"}},
@@ -162,6 +194,8 @@ func FuzzDecode(f *testing.F) {
 		`{"prompt":"ab cd","max_tokens":4,"stream":true,"stream_options":{"include_usage":true}}`,
 		`{"prompt":[1,2,3],"model":"fake/llama-3"}`,
 		`{"prompt":[["a"]],"n":3}`,
+		`{"prompt":"a","stop":["b","\u0000"],"stop_token_ids":[1],"logprobs":3,"best_of":2}`,
+		`{"messages":[{"role":"user","content":"a"}],"logprobs":true,"top_logprobs":-1,"tools":[{}]}`,
 		`{"prompt":[ ["x"], [1]]}`,
 		`{"messages":[{"role":"user","content":[{"type":"text","text":"a"}]}],"max_completion_tokens":5}`,
 		`{"messages":[{"role":"a\u0000","content":null}],"min_tokens":-1}`,

@@ -17,36 +17,84 @@
 //
 // # Endpoints
 //
-// POST /v1/completions and /v1/chat/completions, GET /v1/models, /metrics and
-// /health. Errors are {"error":{"message","type","param","code"}} as vLLM's. A
-// request that can never run is 400, another model's name 404, a body of more
-// than 32 MiB 413, and everything new is 503 while the server closes.
+//	POST /v1/completions, /v1/chat/completions   text, whole or streamed
+//	GET  /v1/models                              the model and the adapters
+//	POST /v1/load_lora_adapter                   {"lora_name", "lora_path", "load_inplace"}
+//	POST /v1/unload_lora_adapter                 {"lora_name"}
+//	POST /tokenize                               {"prompt"} or {"messages"}: numbers of tokens
+//	POST /reset_prefix_cache                     200, or 409 if requests hold blocks
+//	GET  /metrics                                Prometheus text format
+//	GET  /health                                 200, or 503 while the server closes
+//	GET  /version                                {"version"}
+//
+// Errors are {"error":{"message","type","param","code"}} as vLLM's. A request that
+// can never run is 400, another model's name 404, a body of more than 32 MiB 413,
+// one that finds a full queue (Config.MaxQueue) 429 with Retry-After, and
+// everything new is 503 while the server closes. A port of all replicas loads
+// adapters and resets caches on all of them; it finds an adapter only if all have
+// it.
 //
 // Choices, where clients could expect something else:
 //
-//   - An answer has as many tokens as were asked for: there is no end of sequence
-//     before max_tokens, so ignore_eos and min_tokens change nothing, and the
-//     finish_reason is always "length". Without max_tokens a completion has 16
-//     tokens, and a chat goes on to the end of the model's length, as in vLLM with
-//     a model that never stops.
-//   - A stream has one event per token, the last with the finish_reason. The
-//     status goes out when a replica has the request, the role of a chat with the
-//     first token. A token's text is a space and four letters, and depends on the
-//     request's id and the token's position only.
-//   - One prompt and one answer per request. echo, logprobs, n and best_of are
-//     refused; sampling, stop strings and tools are ignored.
-//   - usage has prompt_tokens_details.cached_tokens even if it is 0.
+//   - An answer has as many tokens as were asked for: there is no end of sequence,
+//     so ignore_eos changes nothing. Only stop and stop_token_ids end it before
+//     max_tokens, if its words happen to match them; then min_tokens and
+//     include_stop_str_in_output mean what they do in vLLM. Without max_tokens a
+//     completion has 16 tokens, and a chat goes on to the end of the model's
+//     length, as in vLLM with a model that never stops.
+//   - A stream has one event for the tokens of one engine step, the last with the
+//     finish_reason. The status goes out when a replica has the request, the role
+//     of a chat with the first token. A token's text is a space and four letters,
+//     and depends on the request's id, the choice and the token's position only.
+//     What may turn out to be part of a stop string is held back.
+//   - n asks for up to 128 choices, each a sequence of its own in the same replica;
+//     they share the prompt's blocks. usage counts the prompt once.
+//   - logprobs have the shape of either API. Every word is as likely as any other,
+//     so every logprob is -16 ln 2, and the alternatives are other words.
+//   - One prompt per request. echo, and a best_of that is not n, are refused;
+//     sampling, tool_choice and response formats are ignored.
+//   - usage has prompt_tokens_details.cached_tokens even if it is 0; with several
+//     choices it is that of the first. stream_options knows include_usage and,
+//     together with it, continuous_usage_stats.
 //   - The id of an answer is made from X-Request-Id, which is echoed, or made up
 //     if there was none. X-Goodput-Replica says which replica answered, and
 //     X-Session-Id tells the policy which conversation the request belongs to.
+//   - An adapter costs nothing to load or run. Its name and cache_salt keep the
+//     blocks of its requests apart from all others.
+//   - There is no /detokenize: the number of a token is a hash.
+//   - A reset of the prefix cache that comes while a request holds blocks does
+//     nothing, as in vLLM; but here the client is told so.
 //   - A client that leaves takes its request out of the engine at once.
+//
+// # The shape of a chat's answer
+//
+// The header X-Goodput-Shape asks for an answer of several parts:
+//
+//	X-Goodput-Shape: reasoning=32,tool=16,calls=2
+//
+// The first 32 tokens are deltas of reasoning, the last 2 times 16 are tool calls of
+// 16 tokens each, and what max_tokens leaves between them is content. Each part
+// may be left out; calls is 1 if it is. The first token of a call is the name of a
+// function (those of tools in turn, or "goodput"), the others are a JSON object with
+// one text. Calls make the finish_reason "tool_calls", and usage counts the
+// reasoning in completion_tokens_details. An answer with a shape has no stop.
+//
+// # Faults
+//
+// Config.Faults makes replicas fail on time; package fault says how. A port of its
+// own of a replica that is down breaks off every connection; the port of all
+// replicas answers 502 to a request that the policy gives to it, and leaves it out
+// of its metrics. After a restart a replica has no adapters. An injected status
+// meets requests for text only. A stream that is truncated ends after the broken
+// event without an error of HTTP.
 //
 // # Tokens
 //
 // The tokenizer is a stand-in: text is cut at white space, and a piece is a token
 // for every 8 bytes begun. A prompt of n words of up to 8 bytes is n tokens, and so
 // is an answer of n tokens when it comes back in a later prompt. The chat template
-// adds no tokens; roles only keep equal text of different speakers apart. Blocks
+// adds no tokens; roles only keep equal text of different speakers apart. A prompt
+// of the numbers that /tokenize gives is the same as the text. Blocks
 // of the prompt are shared through the prefix cache if all tokens up to their end
 // are equal. The blocks of an answer are not: a later turn that quotes it computes
 // it again.
@@ -59,16 +107,18 @@
 //
 // # The ground-truth log
 //
-// One JSON object per line for each request of the two POST endpoints, when it has
-// ended, in order of ending. What is not known, or did not happen, is null.
+// One JSON object per line for each choice of each request for text, when the
+// request has ended, in order of ending. What is not known, or did not happen, is
+// null.
 //
 //	request_id      X-Request-Id as received or made up
 //	traceparent     as received
 //	api             "completions" or "chat"
 //	stream          whether a stream was asked for
 //	status          of the response that was begun; null if the client left before
-//	finish          "length" or "abort"; null if the request was refused
-//	replica         which one had it, from 0
+//	finish          "length", "stop" or "abort"; null if the request was refused
+//	replica         which one had it, or refused it, from 0
+//	choice          from 0; null if the request was refused
 //	prompt_tokens, max_tokens
 //	output_tokens   made by the engine
 //	sent_tokens     written to the connection; the rest was made for nobody

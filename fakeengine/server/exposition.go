@@ -1,6 +1,7 @@
 package server
 
 import (
+	"math"
 	"strconv"
 
 	"goodput/fakeengine/engine"
@@ -28,6 +29,8 @@ type snapshot struct {
 	engine    string // value of the label
 	stats     engine.Stats
 	latencies latencies
+	nan       bool // a fault: every value reads NaN
+	absent    bool // a fault: it is down
 }
 
 // exposition writes metrics in the Prometheus text format 0.0.4.
@@ -63,7 +66,7 @@ func (x *exposition) write(replicas []snapshot) []byte {
 	for _, m := range scalars() {
 		x.family(m.name, m.kind, m.help)
 		for i := range replicas {
-			x.sample(m.name, replicas[i].engine, m.value(&replicas[i].stats))
+			x.sample(m.name, &replicas[i], m.value(&replicas[i].stats))
 		}
 	}
 	x.successes(replicas)
@@ -71,7 +74,7 @@ func (x *exposition) write(replicas []snapshot) []byte {
 	for f, fam := range families() {
 		x.family(fam.name, "histogram", fam.help)
 		for i := range replicas {
-			x.histogram(&fam, replicas[i].engine, &replicas[i].latencies.hist[f])
+			x.histogram(&fam, &replicas[i], &replicas[i].latencies.hist[f])
 		}
 	}
 	return x.out
@@ -81,12 +84,15 @@ func (x *exposition) family(name, kind, help string) {
 	x.add("# HELP ", name, " ", help, "\n# TYPE ", name, " ", kind, "\n")
 }
 
-func (x *exposition) sample(name, engine string, v float64, labels ...string) {
-	x.add(name, `{model_name="`, x.model, `",engine="`, engine, `"`)
+func (x *exposition) sample(name string, from *snapshot, v float64, labels ...string) {
+	x.add(name, `{model_name="`, x.model, `",engine="`, from.engine, `"`)
 	for i := 0; i < len(labels); i += 2 {
 		x.add(",", labels[i], `="`, labels[i+1], `"`)
 	}
 	x.add("} ")
+	if from.nan {
+		v = math.NaN()
+	}
 	x.number(v)
 	x.add("\n")
 }
@@ -96,7 +102,7 @@ func (x *exposition) successes(replicas []snapshot) {
 	x.family(name, "counter", "Requests that ended, by reason.")
 	for i := range replicas {
 		for f, n := range replicas[i].latencies.finished {
-			x.sample(name, replicas[i].engine, float64(n), "finished_reason", finishName(engine.Finish(f)))
+			x.sample(name, &replicas[i], float64(n), "finished_reason", finishName(engine.Finish(f)))
 		}
 	}
 }
@@ -105,21 +111,21 @@ func (x *exposition) cacheConfig(replicas []snapshot) {
 	const name = "vllm:cache_config_info"
 	x.family(name, "gauge", "Settings of the KV cache, as labels.")
 	for i := range replicas {
-		x.sample(name, replicas[i].engine, 1,
+		x.sample(name, &replicas[i], 1,
 			"block_size", strconv.Itoa(x.blockSize), "num_gpu_blocks", strconv.Itoa(x.blocks))
 	}
 }
 
-func (x *exposition) histogram(f *family, engine string, h *histogram) {
+func (x *exposition) histogram(f *family, from *snapshot, h *histogram) {
 	var total uint64
 	for i, bound := range f.bounds {
 		total += h.counts[i]
-		x.sample(f.name+"_bucket", engine, float64(total), "le", strconv.FormatFloat(bound, 'g', -1, 64))
+		x.sample(f.name+"_bucket", from, float64(total), "le", strconv.FormatFloat(bound, 'g', -1, 64))
 	}
 	total += h.counts[len(f.bounds)]
-	x.sample(f.name+"_bucket", engine, float64(total), "le", "+Inf")
-	x.sample(f.name+"_sum", engine, h.sum.Seconds())
-	x.sample(f.name+"_count", engine, float64(total))
+	x.sample(f.name+"_bucket", from, float64(total), "le", "+Inf")
+	x.sample(f.name+"_sum", from, h.sum.Seconds())
+	x.sample(f.name+"_count", from, float64(total))
 }
 
 func (x *exposition) add(parts ...string) {

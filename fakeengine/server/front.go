@@ -25,18 +25,38 @@ type route struct {
 func newFront(s *Server, replica int) *front {
 	f := &front{srv: s, replica: replica}
 	read, write := []string{http.MethodGet, http.MethodHead}, []string{http.MethodPost}
+	generate := func(a api) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) { f.generate(w, r, a) }
+	}
 	f.routes = []route{
-		{"/v1/chat/completions", write, func(w http.ResponseWriter, r *http.Request) { s.generate(w, r, chat, replica) }},
-		{"/v1/completions", write, func(w http.ResponseWriter, r *http.Request) { s.generate(w, r, completions, replica) }},
+		{"/v1/chat/completions", write, generate(chat)},
+		{"/v1/completions", write, generate(completions)},
 		{"/v1/models", read, f.models},
+		{"/v1/load_lora_adapter", write, f.loadAdapter},
+		{"/v1/unload_lora_adapter", write, f.unloadAdapter},
+		{"/tokenize", write, f.tokenize},
+		{"/reset_prefix_cache", write, f.resetCache},
 		{"/metrics", read, f.metrics},
 		{"/health", read, f.health},
+		{"/version", read, f.version},
 	}
 	return f
 }
 
+// decoder reads the bodies that come to this front.
+func (f *front) decoder(s shape) *decoder {
+	return &decoder{
+		model:    func(name string) (servedModel, *apiError) { return f.srv.resolve(name, f.replica) },
+		modelLen: f.srv.engine.MaxModelLen,
+		shape:    s,
+	}
+}
+
 // ServeHTTP implements http.Handler.
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if f.replica != anyReplica && f.srv.replicas[f.replica].down.Load() {
+		panic(http.ErrAbortHandler) // a process that is not there does not answer
+	}
 	i := slices.IndexFunc(f.routes, func(x route) bool { return x.path == r.URL.Path })
 	if i < 0 {
 		paths := make([]string, len(f.routes))
@@ -54,20 +74,6 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	x.serve(w, r)
-}
-
-// models lists the one model.
-func (f *front) models(w http.ResponseWriter, _ *http.Request) {
-	s := f.srv
-	b := append([]byte(nil), `{"object":"list","data":[{"id":`...)
-	b = append(b, s.modelStr...)
-	b = append(b, `,"object":"model","created":`...)
-	b = strconv.AppendInt(b, s.started, 10)
-	b = append(b, `,"owned_by":"goodput","root":`...)
-	b = append(b, s.modelStr...)
-	b = append(b, `,"parent":null,"max_model_len":`...)
-	b = strconv.AppendInt(b, int64(s.engine.MaxModelLen), 10)
-	writeJSON(w, http.StatusOK, append(b, "}]}"...))
 }
 
 // health says whether new requests would be taken.
@@ -126,8 +132,11 @@ func (sc *scrape) Fire(clock.Time) {
 	out := make([]snapshot, len(from))
 	for i, r := range from {
 		out[i] = snapshot{engine: r.label, stats: r.engine.Stats(), latencies: r.latencies}
+		f := sc.srv.faults.State(max(sc.replica, 0) + i)
+		out[i].nan, out[i].absent = f.NaN, f.Down
 	}
-	if sc.replica != anyReplica {
+	out = slices.DeleteFunc(out, func(s snapshot) bool { return s.absent })
+	if sc.replica != anyReplica && len(out) > 0 {
 		out[0].engine = "0" // a port of its own is an engine of its own
 	}
 	sc.done <- out

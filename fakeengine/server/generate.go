@@ -9,7 +9,6 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"goodput/fakeengine/engine"
 	"goodput/fakeengine/router"
 	"goodput/loadgen/clock"
 )
@@ -23,6 +22,9 @@ const maxBatch = 128
 
 // keptBuffer bounds what a stream's buffer may hold on to between requests.
 const keptBuffer = 64 << 10
+
+// keptChoices bounds the choices that a stream may hold on to.
+const keptChoices = 4
 
 // The headers with a meaning.
 const (
@@ -42,11 +44,12 @@ type exchange struct {
 	req   request
 	key   uint64 // names the answer's text
 	birth int64  // Unix seconds
-	truth truth
+	truth truth  // what all choices have in common
 }
 
 // generate serves one request for text.
-func (s *Server) generate(w http.ResponseWriter, r *http.Request, a api, pinned int) {
+func (f *front) generate(w http.ResponseWriter, r *http.Request, a api) {
+	s := f.srv
 	requestID := r.Header.Get(headerRequestID)
 	if requestID == "" {
 		requestID = strconv.FormatUint(mix(s.salt+s.numbers.Add(1)), 16)
@@ -57,7 +60,7 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, a api, pinned 
 
 	x.st = s.streams.Get().(*stream)
 	x.st.rc = http.NewResponseController(w)
-	err := x.read(a, pinned)
+	err := x.read(f, a)
 	if err == nil && !s.enter(x.st) {
 		err = shuttingDown()
 	}
@@ -72,7 +75,7 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, a api, pinned 
 	if a == chat {
 		prefix = "chatcmpl-"
 	}
-	x.id, x.birth = appendString(nil, prefix+requestID), clock.Wall().Unix()
+	x.id, x.birth = appendString(nil, prefix+requestID), s.wall()
 	x.st.post()
 	cut := x.serve()
 	x.settle()
@@ -82,10 +85,9 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, a api, pinned 
 	}
 }
 
-// settle writes the truth of a request that was taken up, and lets go of it.
+// settle lets go of a request that was taken up.
 func (x *exchange) settle() {
 	s := x.srv
-	s.truth.write(&x.truth) // before leave, because Close waits for that
 	s.leave(x.st)
 	if x.st.reusable() {
 		s.recycle(x.st)
@@ -98,6 +100,9 @@ func (s *Server) recycle(st *stream) {
 	if cap(st.buf) > keptBuffer {
 		st.buf = nil
 	}
+	if cap(st.choices) > keptChoices {
+		st.choices = nil
+	}
 	s.streams.Put(st)
 }
 
@@ -108,71 +113,94 @@ func (x *exchange) refuse(err *apiError) {
 }
 
 // read takes the body and fills in the stream.
-func (x *exchange) read(a api, pinned int) *apiError {
+func (x *exchange) read(f *front, a api) *apiError {
 	s, st := x.srv, x.st
-	raw, err := x.readBody()
-	if err != nil {
+	var err *apiError
+	if st.buf, err = readBody(x.w, x.r, st.buf[:0], s.maxBody); err != nil {
 		return err
 	}
 	x.truth.received = s.loop.Stamp()
+	wanted, err := parseShape(x.r.Header.Get(headerShape))
+	if err != nil {
+		return err
+	}
 	block := 0
 	if s.named {
 		block = s.engine.BlockSize
 	}
 	st.prompt.reset(block, s.engine.MaxModelLen)
-	req, err := decode(a, raw, &st.prompt, s.model, s.engine.MaxModelLen)
+	req, err := f.decoder(wanted).decode(a, st.buf, &st.prompt)
 	if err != nil {
 		return err
 	}
 	x.req = req
 	x.truth.stream, x.truth.prompt, x.truth.maxTokens = req.stream, st.prompt.n, req.maxTokens
 
-	st.pinned, st.quiet, st.box = pinned, !req.stream, mailbox{}
-	st.seq.Reset()
-	st.seq.ID = s.numbers.Add(1)
-	st.seq.Prompt, st.seq.MaxTokens, st.seq.Sink = st.prompt.n, req.maxTokens, st
-	st.route = router.Request{InTokens: st.prompt.n, MaxOut: req.maxTokens}
+	st.pinned, st.quiet, st.box = f.replica, !req.stream, mailbox{}
+	st.route = router.Request{InTokens: st.prompt.n, MaxOut: req.maxTokens, Adapter: req.model.adapter}
 	if session := x.r.Header.Get(headerSession); session != "" {
 		st.route.Session = max(1, xxhash.Sum64String(session))
 	}
 	if s.named {
-		// Nothing says what no other request will have in common, so all of it may be.
-		st.seq.Hashes, st.seq.Shared = st.prompt.names, st.prompt.n
 		st.route.Prefix = st.prompt.names
 	}
+	x.choose()
 	return nil
 }
 
-func (x *exchange) readBody() ([]byte, *apiError) {
-	if x.r.ContentLength > maxBody {
-		x.w.Header().Set("Connection", "close")
-		return nil, bodyTooLarge()
-	}
-	st := x.st
-	in := http.MaxBytesReader(x.w, x.r.Body, maxBody)
-	// One byte more, so that the end is found without growing.
-	st.buf = slices.Grow(st.buf[:0], int(max(0, x.r.ContentLength))+1)
-	for {
-		if len(st.buf) == cap(st.buf) {
-			st.buf = slices.Grow(st.buf, len(st.buf))
+// choose sets up the choices.
+func (x *exchange) choose() {
+	s, st, req := x.srv, x.st, &x.req
+	st.choices = slices.Grow(st.choices[:0], req.choices)[:req.choices]
+	first := s.numbers.Add(uint64(req.choices)) - uint64(req.choices) + 1
+	for i := range st.choices {
+		c := &st.choices[i]
+		c.reset(st)
+		key := x.key
+		if i > 0 {
+			key = mix(key + uint64(i))
 		}
-		n, err := in.Read(st.buf[len(st.buf):cap(st.buf)])
-		st.buf = st.buf[:len(st.buf)+n]
+		c.index, c.answer = i, newAnswer(key, req.maxTokens, req.shape, &req.stop)
+		c.calls = req.calls
+		c.seq.ID = first + uint64(i)
+		c.seq.Prompt, c.seq.MaxTokens, c.seq.StopAt, c.seq.Sink = st.prompt.n, req.maxTokens, c.stopAt(), c
+		if s.named {
+			// Nothing says what no other request will have in common, so all of it may be.
+			c.seq.Hashes, c.seq.Shared = st.prompt.names, st.prompt.n
+		}
+	}
+}
+
+// readBody reads the body of a request, of up to most bytes, into buf.
+func readBody(w http.ResponseWriter, r *http.Request, buf []byte, most int64) ([]byte, *apiError) {
+	if r.ContentLength > most {
+		w.Header().Set("Connection", "close")
+		return buf, bodyTooLarge(most)
+	}
+	in := http.MaxBytesReader(w, r.Body, most)
+	// One byte more, so that the end is found without growing.
+	buf = slices.Grow(buf, int(max(0, r.ContentLength))+1)
+	for {
+		if len(buf) == cap(buf) {
+			buf = slices.Grow(buf, len(buf))
+		}
+		n, err := in.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
 		var tooLarge *http.MaxBytesError
 		switch {
 		case err == nil:
 		case errors.Is(err, io.EOF):
-			return st.buf, nil
+			return buf, nil
 		case errors.As(err, &tooLarge):
-			return nil, bodyTooLarge()
+			return buf, bodyTooLarge(most)
 		default:
-			return nil, badRequest("", "the body could not be read: %v", err)
+			return buf, badRequest("", "the body could not be read: %v", err)
 		}
 	}
 }
 
-func bodyTooLarge() *apiError {
-	return plainError(http.StatusRequestEntityTooLarge, "the body has more than %d bytes; shorten the prompt", maxBody)
+func bodyTooLarge(most int64) *apiError {
+	return plainError(http.StatusRequestEntityTooLarge, "the body has more than %d bytes; shorten the prompt", most)
 }
 
 // serve sees a posted request to its end, and reports whether the server had to
@@ -183,116 +211,179 @@ func (x *exchange) serve() (cut bool) {
 	for !box.placed && !box.ended {
 		box = st.wait(ctx)
 	}
-	if box.refused != nil {
-		x.refuse(badRequest("", "%v", box.refused))
-		return false
-	}
 	x.w.Header().Set(headerReplica, strconv.Itoa(st.replica))
 	x.truth.replica = st.replica
-	gone := false
+	if box.refused != nil {
+		cut = box.dead && st.pinned != anyReplica
+		if !cut {
+			x.refuse(box.refused)
+		}
+		x.srv.truth.write(&x.truth) // before leave, because Close waits for that
+		return cut
+	}
+	done := false
 	switch {
-	case box.ended && box.finish == engine.Aborted: // before anything was sent
+	case box.aborted: // before anything was sent
 	case x.req.stream:
-		box, gone = x.stream(box)
+		box, done = x.stream(box)
 	default:
 		for !box.ended {
 			box = st.wait(ctx)
 		}
-		if box.finish != engine.Aborted {
-			x.whole()
+		if !box.aborted {
+			x.whole(box)
 		}
 	}
-	x.account(box)
-	return box.finish == engine.Aborted && !gone && ctx.Err() == nil
+	x.account()
+	return box.aborted && !done && ctx.Err() == nil
 }
 
-// stream sends the answer token by token, in one write for whatever has come
-// since the last one. It returns with the final state of the mailbox, and
-// whether the client was gone before.
-func (x *exchange) stream(box mailbox) (final mailbox, gone bool) {
+// stream sends the answer as it is made, in one write for whatever has come since
+// the last one. It returns with the final state of the mailbox, and whether the
+// client has left, or been left with what a fault lets it have.
+func (x *exchange) stream(box mailbox) (final mailbox, done bool) {
 	st := x.st
 	x.w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 	x.w.WriteHeader(http.StatusOK)
 	x.truth.status = http.StatusOK
-	st.events.begin(x.truth.api, x.id, x.srv.modelStr, x.birth)
+	st.events.begin(x.truth.api, x.id, x.req.model.name, x.birth, &x.req, st.prompt.n)
+	for i := range st.choices {
+		st.events.lay(&st.choices[i].script)
+	}
 	// The status goes out when the engine has the request, long before a token.
 	if st.rc.Flush() != nil {
 		return st.giveUp(), true
 	}
-	for !box.ended || box.finish != engine.Aborted {
-		from := x.truth.sent
-		to := min(box.tokens, from+maxBatch)
-		end := box.ended && to == box.tokens
-		st.buf = st.events.appendTokens(st.buf[:0], x.key, from, to, x.req.maxTokens)
+	greeted := x.truth.api != chat
+	for !box.aborted {
+		st.buf = st.buf[:0]
+		more, broken := x.lay(&greeted)
+		end := box.ended && !more
 		if end {
-			st.buf = st.events.appendEnd(st.buf, x.usage())
+			st.buf = st.events.appendEnd(st.buf, x.usage(box.factor))
 		}
-		if len(st.buf) > 0 && !x.send(to) {
+		if len(st.buf) > 0 && !x.send() || broken {
 			return st.giveUp(), true
 		}
 		if end {
 			break
 		}
-		if to == box.tokens {
+		if !more {
 			box = st.wait(x.r.Context())
 		}
 	}
 	return box, false
 }
 
-// send writes the buffer, after which the client has the first sent tokens. It
-// stamps the write that held the first token, and the one that held the last.
-func (x *exchange) send(sent int) bool {
+// lay puts the events of up to maxBatch tokens, and some, into the buffer. It
+// reports whether it had to leave tokens, and whether a fault wants the last event
+// broken off, as it is then.
+func (x *exchange) lay(greeted *bool) (more, broken bool) {
+	st, room := x.st, maxBatch
+	for i := range st.choices {
+		c := &st.choices[i]
+		for n := c.more(); n > 0; n = c.more() {
+			if room <= 0 {
+				return true, false
+			}
+			if !*greeted {
+				*greeted = true
+				for j := range st.choices {
+					st.buf = st.events.appendRole(st.buf, &st.choices[j].script)
+				}
+			}
+			start := len(st.buf)
+			st.buf = st.events.appendTokens(st.buf, &c.script, c.laid, c.laid+n)
+			if c.cut == c.laid+1 {
+				st.buf = append(st.buf[:start+(len(st.buf)-start)/2], "\n\n"...)
+				return false, true
+			}
+			c.done()
+			room -= n
+		}
+	}
+	return false, false
+}
+
+// send writes the buffer, after which the client has what was laid out. It stamps
+// the write that held a choice's first token, and the one that held its last.
+func (x *exchange) send() bool {
 	if _, err := x.w.Write(x.st.buf); err != nil {
 		return false
 	}
 	if x.st.rc.Flush() != nil {
 		return false
 	}
-	t := &x.truth
-	first, last := t.sent == 0 && sent > 0, sent == x.req.maxTokens
-	t.sent = sent
-	if first || last {
-		now := x.srv.loop.Stamp()
+	now := clock.Never
+	for i := range x.st.choices {
+		c := &x.st.choices[i]
+		first, last := c.sent == 0 && c.laid > 0, c.sent < c.tokens && c.laid == c.tokens
+		c.sent = c.laid
+		if (first || last) && !now.Known() {
+			now = x.srv.loop.Stamp()
+		}
 		if first {
-			t.firstSent = now
+			c.firstSent = now
 		}
 		if last {
-			t.lastSent = now
+			c.lastSent = now
 		}
 	}
 	return true
 }
 
-// usage is the count of tokens after the end; nil if it was not asked for.
-func (x *exchange) usage() *usage {
+// usage is the count of tokens after the end, as a fault would have it; nil if it
+// was not asked for.
+func (x *exchange) usage(factor float64) *usage {
 	if x.req.stream && !x.req.includeUsage {
 		return nil
 	}
-	s := &x.st.seq
-	return &usage{prompt: s.Prompt, output: s.Output, cached: s.Cached}
+	u := &usage{factor: factor}
+	for i := range x.st.choices {
+		c := &x.st.choices[i]
+		u.prompt, u.output = c.seq.Prompt, u.output+c.seq.Output
+		u.reasoning += c.shape.reasoning
+	}
+	// The others find what the first one has put there.
+	u.cached = x.st.choices[0].seq.Cached
+	return u
 }
 
 // whole sends the answer as one object.
-func (x *exchange) whole() {
+func (x *exchange) whole(box mailbox) {
 	st := x.st
-	st.buf = appendWhole(st.buf[:0], x.truth.api, x.id, x.srv.modelStr, x.birth, x.key, x.usage())
+	st.buf = appendWhole(st.buf[:0], x.truth.api, x.id, x.req.model.name, x.birth, st.choices, x.req.logprobs, x.usage(box.factor))
+	for i := range st.choices {
+		st.choices[i].laid = st.choices[i].tokens
+	}
+	if box.broken {
+		st.buf = st.buf[:len(st.buf)/2]
+		for i := range st.choices {
+			st.choices[i].laid = 0
+		}
+	}
 	h := x.w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", strconv.Itoa(len(st.buf)))
 	x.w.WriteHeader(http.StatusOK)
 	x.truth.status = http.StatusOK
-	x.send(st.seq.Output)
+	x.send()
 }
 
-// account takes the engine's own figures, after the end.
-func (x *exchange) account(box mailbox) {
-	t, s := &x.truth, &x.st.seq
-	t.finish = finishName(box.finish)
-	t.output, t.preemptions, t.recomputed, t.preemptedNS = s.Output, s.Preemptions, s.Recomputed, s.PreemptedNS
-	if s.Scheduled.Known() {
-		t.cached = s.Cached
+// account writes the truth of each choice, after the end: the engine's own figures.
+func (x *exchange) account() {
+	for i := range x.st.choices {
+		c := &x.st.choices[i]
+		t, s := x.truth, &c.seq
+		t.choice, t.finish = i, finishName(c.why)
+		t.output, t.sent = s.Output, c.sent
+		t.preemptions, t.recomputed, t.preemptedNS = s.Preemptions, s.Recomputed, s.PreemptedNS
+		if s.Scheduled.Known() {
+			t.cached = s.Cached
+		}
+		t.arrival, t.queued, t.scheduled = s.Arrival, s.Queued, s.Scheduled
+		t.firstToken, t.firstSent = s.FirstToken, c.firstSent
+		t.lastToken, t.lastSent = s.LastToken, c.lastSent
+		x.srv.truth.write(&t) // before leave, because Close waits for that
 	}
-	t.arrival, t.queued, t.scheduled = s.Arrival, s.Queued, s.Scheduled
-	t.firstToken, t.lastToken = s.FirstToken, s.LastToken
 }

@@ -53,6 +53,7 @@ type fact struct {
 	Status      *int
 	Finish      *string
 	Replica     *int
+	Choice      *int
 	Prompt      *int   `json:"prompt_tokens"`
 	Output      *int   `json:"output_tokens"`
 	Sent        int    `json:"sent_tokens"`

@@ -11,9 +11,9 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"goodput/fakeengine/engine"
+	"goodput/fakeengine/fault"
 	"goodput/fakeengine/router"
 	"goodput/fakeengine/steptime"
 	"goodput/loadgen/clock"
@@ -41,9 +41,16 @@ type Config struct {
 	Policy router.Policy
 	// Loop is where the engines run. The server does not run it.
 	Loop Loop
-	// Truth gets a JSON line for each request that ended; nil: no log. It is
+	// Truth gets a JSON line for each answer that ended; nil: no log. It is
 	// written to from one goroutine at a time.
 	Truth io.Writer
+	// MaxQueue is how many sequences may wait at a replica before it refuses
+	// requests with 429; 0: no bound.
+	MaxQueue int
+	// Faults is what goes wrong, and when; nil: nothing.
+	Faults fault.Script
+	// Version is what /version says.
+	Version string
 }
 
 // Server is a number of fake engines behind HTTP. Its handlers may be called from
@@ -53,8 +60,12 @@ type Server struct {
 	loop     Loop
 	model    string
 	modelStr []byte // model as a JSON string
+	version  string
 	engine   engine.Config
-	named    bool // somebody reads the names of blocks
+	step     func(replica int) steptime.Model
+	maxQueue int
+	maxBody  int64 // bytes
+	named    bool  // somebody reads the names of blocks
 	started  int64
 	salt     uint64 // makes request ids differ from server to server
 	truth    *truthLog
@@ -64,12 +75,15 @@ type Server struct {
 	// These belong to the loop's goroutine.
 	fleet    *router.Fleet
 	replicas []*replica
+	families [histograms]family // shared by all replicas
+	faults   *fault.Player
 
-	mu      sync.Mutex
-	live    map[*stream]struct{} // requests that a handler has begun to serve
-	closing bool
-	drained chan struct{} // closed when closing and nothing is live
-	closed  chan struct{} // closed at the end of Close
+	mu       sync.Mutex
+	adapters []adapter
+	live     map[*stream]struct{} // requests that a handler has begun to serve
+	closing  bool
+	drained  chan struct{} // closed when closing and nothing is live
+	closed   chan struct{} // closed at the end of Close
 }
 
 // replica is one engine and what is measured of it.
@@ -77,6 +91,7 @@ type replica struct {
 	label     string
 	engine    *engine.Engine
 	latencies latencies
+	down      atomic.Bool // for handlers; written by the loop
 }
 
 // New returns a server with idle engines.
@@ -90,9 +105,13 @@ func New(c Config) (*Server, error) {
 	if c.Model == "" {
 		return nil, errors.New("a server needs a model name to answer to")
 	}
+	if c.MaxQueue < 0 {
+		return nil, fmt.Errorf("a queue of %d requests is impossible; write a number from 1, or 0 for no bound", c.MaxQueue)
+	}
 	now := clock.Wall()
 	s := &Server{
-		loop: c.Loop, model: c.Model, modelStr: appendString(nil, c.Model), engine: c.Engine,
+		loop: c.Loop, model: c.Model, modelStr: appendString(nil, c.Model), version: c.Version,
+		engine: c.Engine, step: c.Step, maxQueue: c.MaxQueue, maxBody: maxBody, families: families(),
 		started: now.Unix(), salt: mix(uint64(now.UnixNano())),
 		truth: newTruthLog(c.Truth), live: make(map[*stream]struct{}),
 		drained: make(chan struct{}), closed: make(chan struct{}),
@@ -104,18 +123,32 @@ func New(c Config) (*Server, error) {
 	}
 	s.fleet = fleet
 	s.named = c.Engine.PrefixCaching || fleet.Reads(router.PrefixHashes)
-	shared := families()
+	if s.faults, err = fault.New(c.Faults, c.Replicas, c.Loop, (*host)(s)); err != nil {
+		return nil, fmt.Errorf("setting up the faults of the server: %w", err)
+	}
 	for i := range c.Replicas {
-		c.Engine.ID = i
-		e, err := engine.New(c.Engine, c.Step(i), c.Loop)
-		if err != nil {
-			return nil, fmt.Errorf("setting up replica %d of the server: %w", i, err)
+		r := &replica{label: strconv.Itoa(i)}
+		if err := s.equip(i, r); err != nil {
+			return nil, err
 		}
-		r := &replica{label: strconv.Itoa(i), engine: e}
-		r.latencies.families = &shared
 		s.replicas = append(s.replicas, r)
 	}
+	if len(c.Faults) > 0 {
+		s.loop.Post(&faultStart{s.faults})
+	}
 	return s, nil
+}
+
+// equip gives replica i an engine that nothing has happened to.
+func (s *Server) equip(i int, r *replica) error {
+	c := s.engine
+	c.ID = i
+	e, err := engine.New(c, s.faults.Model(i, s.step(i)), s.loop)
+	if err != nil {
+		return fmt.Errorf("setting up replica %d of the server: %w", i, err)
+	}
+	r.engine, r.latencies = e, latencies{families: &s.families}
+	return nil
 }
 
 // observe is what the router sees of an engine: its state of this instant.
@@ -193,21 +226,28 @@ func (s *Server) Close(ctx context.Context) error {
 	return errors.Join(err, s.truth.flush())
 }
 
-// cut aborts what is still under way, in order of number.
+// cut aborts what is still under way.
 func (s *Server) cut() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	rest := s.underWay()
+	for _, st := range rest {
+		st.abort()
+		st.unblock()
+	}
+	return len(rest)
+}
+
+// underWay is what handlers have begun to serve, in order of number. The caller
+// holds mu.
+func (s *Server) underWay() []*stream {
 	rest := make([]*stream, 0, len(s.live))
 	for st := range s.live {
 		rest = append(rest, st)
 	}
-	slices.SortFunc(rest, func(a, b *stream) int { return cmp.Compare(a.seq.ID, b.seq.ID) })
-	for _, st := range rest {
-		st.abort()
-		// A handler that is writing to a client that does not read would not hear of
-		// it: any time in the past ends the write. Writers without deadlines are
-		// not sockets, and do not block.
-		_ = st.rc.SetWriteDeadline(time.Unix(1, 0))
-	}
-	return len(rest)
+	slices.SortFunc(rest, func(a, b *stream) int { return cmp.Compare(a.choices[0].seq.ID, b.choices[0].seq.ID) })
+	return rest
 }
+
+// wall is the wall clock in Unix seconds.
+func (s *Server) wall() int64 { return clock.Wall().Unix() }

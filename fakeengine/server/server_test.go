@@ -89,8 +89,12 @@ func TestModels(t *testing.T) {
 	}
 }
 
+// testBody is the limit of bodies where it matters, in bytes.
+const testBody = 64 << 10
+
 func TestRefusedRequests(t *testing.T) {
 	g := start(t, func(c *Config) { c.Engine.NumGPUBlocks = 11 }) // room for 40 tokens
+	g.maxBody = testBody
 	h := g.Handler()
 	tests := []struct {
 		name, body string
@@ -100,7 +104,7 @@ func TestRefusedRequests(t *testing.T) {
 		{"other model", `{"model":"x","prompt":"a"}`, 404},
 		{"context overflow", `{"prompt":"a","max_tokens":1024}`, 400},
 		{"larger than the cache", `{"prompt":"a","max_tokens":60}`, 400},
-		{"too large", `{"prompt":"` + strings.Repeat("abcdefg ", maxBody/8) + `"}`, 413},
+		{"too large", `{"prompt":"` + strings.Repeat("abcdefg ", testBody/8) + `"}`, 413},
 	}
 	for i, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -131,10 +135,12 @@ func TestRefusedRequests(t *testing.T) {
 
 // A body without a declared length is cut at the limit, too.
 func TestBodyOfUnknownLength(t *testing.T) {
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/completions", strings.NewReader(strings.Repeat(" ", maxBody+1)))
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/completions", strings.NewReader(strings.Repeat(" ", testBody+1)))
 	r.ContentLength = -1
 	w := httptest.NewRecorder()
-	start(t, nil).Handler().ServeHTTP(w, r)
+	g := start(t, nil)
+	g.maxBody = testBody
+	g.Handler().ServeHTTP(w, r)
 	if w.Code != http.StatusRequestEntityTooLarge {
 		t.Errorf("status %d", w.Code)
 	}

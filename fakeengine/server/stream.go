@@ -4,8 +4,8 @@ import (
 	"context"
 	"net/http"
 	"sync"
+	"time"
 
-	"goodput/fakeengine/engine"
 	"goodput/fakeengine/router"
 	"goodput/loadgen/clock"
 )
@@ -21,11 +21,13 @@ type stream struct {
 	pinned int // the replica it must go to; anyReplica: the policy picks
 
 	prompt  tokenizer
-	seq     engine.Seq
+	choices []choice // at least one; not moved while an engine has them
 	route   router.Request
 	quiet   bool // nobody waits for single tokens
-	replica int  // where it went
-	outputs clock.Time
+
+	// The loop's, and the handler's after placed.
+	replica int // where it went
+	open    int // choices in an engine
 
 	events chunks // laid out by the handler, as is buf
 	buf    []byte
@@ -33,24 +35,25 @@ type stream struct {
 
 	mu   sync.Mutex
 	box  mailbox
-	note chan struct{} // there is something new in the mailbox
+	note chan struct{} // there is something new in the mailbox, or in a choice
 
 	aborting bool // an abort was posted; guarded by mu
 }
 
-// mailbox is what the loop tells the handler.
+// mailbox is what the loop tells the handler of the request as a whole.
 type mailbox struct {
 	placed  bool // a replica took it
-	tokens  int  // so many tokens were made
 	ended   bool // nothing will follow
-	finish  engine.Finish
-	refused error // why no replica took it; ended is set
+	aborted bool // a choice was given up
+	refused *apiError
+	dead    bool // the replica is down: there is nobody to answer; ended is set
+	// What faults do to the answer: token counts are multiplied, and JSON broken.
+	factor float64
+	broken bool
 }
 
 // anyReplica lets the policy pick.
 const anyReplica = -1
-
-var _ engine.Sink = (*stream)(nil)
 
 // submission and abortion are a stream's events on the loop.
 type (
@@ -66,66 +69,64 @@ var (
 // Fire routes the request and hands it to a replica.
 func (e *submission) Fire(clock.Time) {
 	st := (*stream)(e)
-	st.replica = st.pinned
+	st.replica, st.open = st.pinned, 0
 	if st.pinned == anyReplica {
 		st.replica = st.srv.fleet.Pick(&st.route)
 	}
-	if err := st.srv.replicas[st.replica].engine.Submit(&st.seq); err != nil {
+	err := st.submit()
+	if err != nil {
 		st.leave()
-		st.tell(func(b *mailbox) { b.ended, b.refused = true, err })
-		return
 	}
-	st.tell(func(b *mailbox) { b.placed = true })
-}
-
-// Entity is the sequence's number.
-func (e *submission) Entity() uint64 { return e.seq.ID }
-
-// Fire takes the request out of its replica, unless it has ended.
-func (e *abortion) Fire(clock.Time) {
-	st := (*stream)(e)
-	st.srv.replicas[st.replica].engine.Abort(&st.seq)
-}
-
-// Entity is the sequence's number, so that an abort never overtakes its request.
-func (e *abortion) Entity() uint64 { return e.seq.ID }
-
-// Tokens implements engine.Sink.
-func (st *stream) Tokens(s *engine.Seq, now clock.Time, n int) {
-	l := &st.srv.replicas[st.replica].latencies
-	if s.Output == n {
-		l.observe(histTTFT, s.Arrival, now)
-	} else {
-		l.observe(histITL, st.outputs, now)
-	}
-	st.outputs = now
-
 	st.mu.Lock()
-	st.box.tokens = s.Output
-	st.mu.Unlock()
-	// The last tokens go with the end, which comes in the same step.
-	if !st.quiet && s.Output < s.MaxTokens {
-		st.wake()
+	if err == nil {
+		st.box.placed = true
+	} else {
+		st.box.ended, st.box.refused = true, err
+		st.box.dead = st.srv.faults.State(st.replica).Down
 	}
+	st.mu.Unlock()
+	st.wake()
 }
 
-// Finished implements engine.Sink.
-func (st *stream) Finished(s *engine.Seq, _ clock.Time, why engine.Finish) {
-	l := &st.srv.replicas[st.replica].latencies
-	l.finished[why]++
-	if why != engine.Aborted {
-		l.observe(histE2E, s.Arrival, s.LastToken)
-		l.observe(histQueue, s.Queued, s.Scheduled)
-		l.observe(histInference, s.Scheduled, s.LastToken)
-		l.observe(histPrefill, s.Scheduled, s.FirstToken)
-		l.observe(histDecode, s.FirstToken, s.LastToken)
-		if s.Output > 1 {
-			gaps := clock.Time(s.Output - 1)
-			l.observe(histTPOT, 0, (s.LastToken-s.FirstToken)/gaps)
+// submit hands all choices to the replica, or none.
+func (st *stream) submit() *apiError {
+	r := st.srv.replicas[st.replica]
+	f := st.srv.faults.State(st.replica)
+	switch {
+	case f.Down:
+		return plainError(http.StatusBadGateway, "replica %d is down; send the request again", st.replica)
+	case f.Status != 0:
+		return injected(f)
+	}
+	if most := st.srv.maxQueue; most > 0 {
+		if s := r.engine.Stats(); s.Waiting+s.Arriving >= most {
+			return tooBusy(st.replica, s.Waiting+s.Arriving)
 		}
 	}
-	st.leave()
-	st.tell(func(b *mailbox) { b.ended, b.finish = true, why })
+	for i := range st.choices {
+		if err := r.engine.Submit(&st.choices[i].seq); err != nil {
+			// They are alike, so it is the first one.
+			return badRequest("", "%v", err)
+		}
+		st.open++
+	}
+	return nil
+}
+
+// Entity is the first sequence's number.
+func (e *submission) Entity() uint64 { return e.choices[0].seq.ID }
+
+// Fire takes the request out of its replica, unless it has ended.
+func (e *abortion) Fire(clock.Time) { (*stream)(e).drop() }
+
+// Entity is that of the submission, so that an abort never overtakes its request.
+func (e *abortion) Entity() uint64 { return e.choices[0].seq.ID }
+
+// drop takes all choices out of the engine, on the loop.
+func (st *stream) drop() {
+	for i := range st.choices {
+		st.srv.replicas[st.replica].engine.Abort(&st.choices[i].seq)
+	}
 }
 
 // leave takes the request off the router's books.
@@ -133,13 +134,6 @@ func (st *stream) leave() {
 	if st.pinned == anyReplica {
 		st.srv.fleet.Done(&st.route, st.replica)
 	}
-}
-
-func (st *stream) tell(change func(*mailbox)) {
-	st.mu.Lock()
-	change(&st.box)
-	st.mu.Unlock()
-	st.wake()
 }
 
 func (st *stream) wake() {
@@ -164,6 +158,12 @@ func (st *stream) abort() {
 	st.srv.loop.Post((*abortion)(st))
 }
 
+// unblock ends a write to a client that does not read, whose handler would not
+// hear of an abort. The caller holds the server's mu, and the stream is live: its
+// handler still has the connection. Writers without deadlines are not sockets,
+// and do not block.
+func (st *stream) unblock() { _ = st.rc.SetWriteDeadline(time.Unix(1, 0)) } // any time in the past
+
 // wait returns the mailbox once there may be something new in it: a note can
 // come late, after what it says was seen, or from the stream's last use. If the
 // client leaves before, the request is aborted, and wait returns when that is
@@ -174,8 +174,16 @@ func (st *stream) wait(ctx context.Context) mailbox {
 	case <-ctx.Done():
 		return st.giveUp()
 	}
+	return st.read()
+}
+
+// read takes what the loop has left for the handler.
+func (st *stream) read() mailbox {
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	for i := range st.choices {
+		st.choices[i].take()
+	}
 	return st.box
 }
 
@@ -183,10 +191,7 @@ func (st *stream) wait(ctx context.Context) mailbox {
 func (st *stream) giveUp() mailbox {
 	st.abort()
 	for {
-		st.mu.Lock()
-		b := st.box
-		st.mu.Unlock()
-		if b.ended {
+		if b := st.read(); b.ended {
 			return b
 		}
 		<-st.note

@@ -14,16 +14,22 @@ import (
 func TestMailboxAllocatesNothing(t *testing.T) {
 	g := start(t, nil)
 	st := g.streams.Get().(*stream)
-	st.seq.MaxTokens = 1 << 30
+	st.choices = make([]choice, 1)
+	c := &st.choices[0]
+	c.reset(st)
+	c.tokens = 1 << 30
 	now := clock.Time(0)
 	if n := testing.AllocsPerRun(1000, func() {
-		st.seq.Output++
+		size := 1 + c.seq.Output%3 // bursts of changing size
+		c.seq.Output += size
 		now += 1000
-		st.Tokens(&st.seq, now, 1)
-		if b := st.wait(context.Background()); b.tokens != st.seq.Output {
-			t.Fatalf("%d tokens in the mailbox, %d made", b.tokens, st.seq.Output)
+		c.Tokens(&c.seq, now, size)
+		st.wait(context.Background())
+		if n := c.more(); n != size {
+			t.Fatalf("%d tokens came, %d were made", n, size)
 		}
-	}); n != 0 {
+		c.done()
+	}); n != 0 || c.laid != c.seq.Output || c.more() != 0 {
 		t.Errorf("%v allocations per token", n)
 	}
 }

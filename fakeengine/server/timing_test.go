@@ -88,10 +88,12 @@ func bubble(t *testing.T, test func(t *testing.T, g *rig)) {
 	})
 }
 
-func (g *rig) stream(ctx context.Context, c *client, n int) {
+func (g *rig) stream(ctx context.Context, c *client, n int) { g.streamTo(ctx, g.Handler(), c, n) }
+
+func (g *rig) streamTo(ctx context.Context, h http.Handler, c *client, n int) {
 	body := fmt.Sprintf(`{"prompt":"a b c d e f","max_tokens":%d,"stream":true}`, n)
 	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/completions", strings.NewReader(body))
-	g.Handler().ServeHTTP(c, r)
+	h.ServeHTTP(c, r)
 }
 
 func ticks(n ...int) []clock.Time {

@@ -13,14 +13,19 @@ const tokenBytes = 8
 // as it takes. White space itself is no token. So a text of n short words is n
 // tokens, for every reader that knows this rule.
 //
-// It keeps no tokens, only their number and the names of full blocks: name i is
-// a hash of all tokens up to the end of block i, so that equal names mean equal
-// prefixes.
+// A token's number is a hash of 31 bits, so a text and its numbers are the same
+// prompt. Different tokens share a number with a chance of one in two billion.
+//
+// It keeps no tokens unless asked to, only their number and the names of full
+// blocks: name i is a hash of all tokens up to the end of block i, so that equal
+// names mean equal prefixes.
 type tokenizer struct {
 	names []uint64 // chained, one for each full block
 	n     int      // tokens so far
 	block int      // tokens of a block; 0: count only
 	limit int      // tokens beyond it are counted but not named
+	keep  bool     // fill in kept
+	kept  []uint32 // the tokens' numbers
 
 	chain  uint64 // hash of all tokens so far
 	marker uint64 // goes into the hash of the next token
@@ -53,7 +58,7 @@ func (t *tokenizer) text(s string) {
 }
 
 func (t *tokenizer) piece(s string) {
-	if t.block == 0 {
+	if t.block == 0 && !t.keep {
 		t.n += (len(s) + tokenBytes - 1) / tokenBytes
 		return
 	}
@@ -61,20 +66,26 @@ func (t *tokenizer) piece(s string) {
 		n := min(len(s), tokenBytes)
 		var raw [tokenBytes]byte
 		copy(raw[:], s[:n])
-		// The length tells "a" from "a\x00", first tells "long words" from one word.
-		kind := uint64(n) << 1
-		if first {
-			kind |= 1
-		}
-		t.add(mix(binary.LittleEndian.Uint64(raw[:])) + kind)
+		t.add(tokenID(raw, n, first, t.marker))
+		t.marker = 0
 		s = s[n:]
 	}
 }
 
-// ids adds tokens that came as numbers. They never equal tokens of text.
+// tokenID is the number of a token of n bytes. The length tells "a" from "a\x00",
+// first tells "long words" from one word.
+func tokenID(raw [tokenBytes]byte, n int, first bool, marker uint64) uint32 {
+	kind := uint64(n) << 1
+	if first {
+		kind |= 1
+	}
+	return uint32(((mix(binary.LittleEndian.Uint64(raw[:])) + kind) ^ marker) & (1<<31 - 1))
+}
+
+// ids adds tokens that came as numbers.
 func (t *tokenizer) ids(ids []uint32) {
 	for _, id := range ids {
-		t.add(mix(^uint64(id)))
+		t.add(id)
 	}
 }
 
@@ -86,13 +97,15 @@ func (t *tokenizer) role(name string) {
 	}
 }
 
-func (t *tokenizer) add(token uint64) {
+func (t *tokenizer) add(id uint32) {
 	t.n++
+	if t.keep {
+		t.kept = append(t.kept, id)
+	}
 	if t.block == 0 || t.n > t.limit {
 		return
 	}
-	t.chain = mix(bits.RotateLeft64(t.chain, 23) ^ token ^ t.marker)
-	t.marker = 0
+	t.chain = mix(bits.RotateLeft64(t.chain, 23) ^ uint64(id))
 	if t.n%t.block == 0 {
 		t.names = append(t.names, t.chain)
 	}
@@ -119,4 +132,11 @@ func putWord(dst []byte, key uint64, i int) {
 		dst[j] = 'a' + byte(h&15)
 		h >>= 4
 	}
+}
+
+// wordID is the number of an output token.
+func wordID(word *[wordLen]byte) uint32 {
+	var raw [tokenBytes]byte
+	n := copy(raw[:], word[1:]) // white space is no part of a token
+	return tokenID(raw, n, true, 0)
 }

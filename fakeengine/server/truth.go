@@ -11,7 +11,7 @@ import (
 )
 
 // truth is one line of the ground-truth log: what really happened to a request,
-// to hold a client's measurements against. The package documentation describes
+// or to one of several answers to it, to hold a client's measurements against. The package documentation describes
 // the fields.
 type truth struct {
 	requestID   string
@@ -20,6 +20,7 @@ type truth struct {
 	stream      bool
 	status      int // 0: the client left before a response began
 	replica     int // unknown: none was picked
+	choice      int // unknown: the request was refused
 	finish      string
 
 	prompt, maxTokens, output, sent, cached int // tokens; unknown: not known
@@ -34,7 +35,7 @@ const unknown = -1
 
 func newTruth(a api, requestID, traceparent string) truth {
 	return truth{
-		requestID: requestID, traceparent: traceparent, api: a, replica: unknown,
+		requestID: requestID, traceparent: traceparent, api: a, replica: unknown, choice: unknown,
 		prompt: unknown, maxTokens: unknown, output: unknown, cached: unknown,
 		preemptions: unknown, recomputed: unknown, preemptedNS: unknown,
 		received: clock.Never, arrival: clock.Never, queued: clock.Never, scheduled: clock.Never,
@@ -61,6 +62,7 @@ func (t *truth) append(dst []byte) []byte {
 		value int64
 	}{
 		{"replica", int64(t.replica)},
+		{"choice", int64(t.choice)},
 		{"prompt_tokens", int64(t.prompt)},
 		{"max_tokens", int64(t.maxTokens)},
 		{"output_tokens", int64(t.output)},

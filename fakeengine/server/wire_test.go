@@ -237,8 +237,10 @@ func TestCloseBreaksStuckWriters(t *testing.T) {
 }
 
 func TestBodyLimitOnTheWire(t *testing.T) {
-	s := listen(t, start(t, nil).Handler())
-	resp := send(t.Context(), t, s.URL, `{"prompt":"`+strings.Repeat("abcdefg ", maxBody/8)+`"}`)
+	g := start(t, nil)
+	g.maxBody = testBody
+	s := listen(t, g.Handler())
+	resp := send(t.Context(), t, s.URL, `{"prompt":"`+strings.Repeat("abcdefg ", testBody/8)+`"}`)
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusRequestEntityTooLarge {
 		t.Errorf("status %d", resp.StatusCode)

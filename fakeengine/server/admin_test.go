@@ -1,0 +1,196 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func get(t *testing.T, h http.Handler, path string) *httptest.ResponseRecorder {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+	return w
+}
+
+func TestVersion(t *testing.T) {
+	g := start(t, func(c *Config) { c.Version = "1.2" })
+	if w := get(t, g.Handler(), "/version"); w.Body.String() != `{"version":"1.2"}` {
+		t.Errorf("version %s", w.Body)
+	}
+}
+
+type tokens struct {
+	Count  int
+	Len    int `json:"max_model_len"`
+	Tokens []uint32
+}
+
+func tokenizeOver(t *testing.T, h http.Handler, body string) tokens {
+	t.Helper()
+	w := post(h, "/tokenize", body)
+	var got tokens
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != http.StatusOK {
+		t.Fatalf("status %d, %v: %s", w.Code, err, w.Body)
+	}
+	return got
+}
+
+// Text and the numbers of its tokens are the same prompt.
+func TestTokenize(t *testing.T) {
+	h := start(t, nil).Handler()
+	const text = "several longer words in a row, and some more of them"
+	got := tokenizeOver(t, h, fmt.Sprintf(`{"model":%q,"prompt":%q}`, testModel, text))
+	if n := tokenize(0, text).n; got.Count != n || len(got.Tokens) != n || got.Len != 1024 {
+		t.Errorf("tokens %+v, want %d", got, n)
+	}
+	post(h, "/v1/completions", fmt.Sprintf(`{"prompt":%q,"max_tokens":1}`, text))
+	ids, err := json.Marshal(got.Tokens)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := summarise(t, post(h, "/v1/completions", `{"max_tokens":1,"prompt":`+string(ids)+`}`), false)
+	if want := (got.Count - 1) / 4 * 4; again.usage.Details.Cached != want || want == 0 {
+		t.Errorf("%d tokens cached, want %d", again.usage.Details.Cached, want)
+	}
+	plain := tokenizeOver(t, h, `{"prompt":"a b"}`)
+	spoken := tokenizeOver(t, h, `{"messages":[{"role":"user","content":"a b"}]}`)
+	if spoken.Count != 2 || spoken.Tokens[0] == plain.Tokens[0] || spoken.Tokens[1] != plain.Tokens[1] {
+		t.Errorf("a chat is %v, its text %v", spoken, plain)
+	}
+	for body, status := range map[string]int{`{`: 400, `{"prompt":5}`: 400, `{}`: 400, `{"model":"x","prompt":"a"}`: 404} {
+		if w := post(h, "/tokenize", body); w.Code != status {
+			t.Errorf("%s: status %d", body, w.Code)
+		}
+	}
+	if got := tokenizeOver(t, h, `{"prompt":""}`); got.Count != 0 || len(got.Tokens) != 0 {
+		t.Errorf("nothing is %+v", got)
+	}
+}
+
+func TestCacheSalt(t *testing.T) {
+	h := start(t, nil).Handler()
+	cached := func(salt string) int {
+		w := post(h, "/v1/completions", fmt.Sprintf(`{"prompt":"a b c d e","max_tokens":1,"cache_salt":%q}`, salt))
+		return summarise(t, w, false).usage.Details.Cached
+	}
+	if got := []int{cached(""), cached("x"), cached("y"), cached("x"), cached("")}; !cmp.Equal(got, []int{0, 0, 0, 4, 4}) {
+		t.Errorf("cached %v", got)
+	}
+}
+
+// R21: the cache forgets only while nobody holds a block.
+func TestResetPrefixCache(t *testing.T) {
+	g := start(t, func(c *Config) { c.Replicas, c.Step = 2, evenSteps(time.Millisecond) })
+	h := g.Replica(0)
+	cached := func() int {
+		return summarise(t, post(h, "/v1/completions", `{"prompt":"a b c d e","max_tokens":1}`), false).usage.Details.Cached
+	}
+	if a, b := cached(), cached(); a != 0 || b != 4 {
+		t.Fatalf("cached %d and %d", a, b)
+	}
+	if w := post(g.Replica(1), "/reset_prefix_cache", ``); w.Code != http.StatusOK || cached() != 4 {
+		t.Errorf("resetting replica 1: status %d", w.Code)
+	}
+	if w := post(g.Handler(), "/reset_prefix_cache", ``); w.Code != http.StatusOK || cached() != 0 {
+		t.Errorf("resetting all: status %d", w.Code)
+	}
+	var busy sync.WaitGroup
+	busy.Go(func() { post(h, "/v1/completions", `{"prompt":"x","max_tokens":200}`) })
+	for g.state(0).KVUsed == 0 {
+	}
+	if w := post(g.Handler(), "/reset_prefix_cache", ``); w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "replica 0,") {
+		t.Errorf("status %d: %s", w.Code, w.Body)
+	}
+	busy.Wait()
+}
+
+func ids(t *testing.T, h http.Handler) (out []string) {
+	t.Helper()
+	var got struct {
+		Data []struct {
+			ID, Root string
+			Parent   *string
+		}
+	}
+	if err := json.Unmarshal(get(t, h, "/v1/models").Body.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range got.Data {
+		out = append(out, m.ID)
+		if (m.ID == testModel) != (m.Parent == nil) {
+			t.Errorf("model %+v", m)
+		}
+	}
+	return out
+}
+
+func TestAdapters(t *testing.T) {
+	p := &spy{}
+	g := start(t, func(c *Config) { c.Replicas, c.Policy = 2, p })
+	all, one := g.Handler(), g.Replica(1)
+	const load, unload, body = "/v1/load_lora_adapter", "/v1/unload_lora_adapter", `{"lora_name":"fine","lora_path":"/some/where"}`
+	steps := []struct {
+		name   string
+		h      http.Handler
+		path   string
+		body   string
+		status int
+	}{
+		{"unknown model", all, "/v1/completions", `{"model":"fine","prompt":"a"}`, 404},
+		{"no name", all, load, `{"lora_path":"x"}`, 400},
+		{"no path", all, load, `{"lora_name":"fine"}`, 400},
+		{"no JSON", all, load, `fine`, 400},
+		{"the base model's name", all, load, `{"lora_name":"` + testModel + `","lora_path":"x"}`, 400},
+		{"unload nothing", all, unload, body, 404},
+		{"load on one replica", one, load, body, 200},
+		{"load twice", one, load, body, 400},
+		{"load in place", one, load, `{"lora_name":"fine","lora_path":"x","load_inplace":true}`, 200},
+		{"not on all replicas", all, "/v1/completions", `{"model":"fine","prompt":"a"}`, 404},
+		{"on one replica", one, "/v1/completions", `{"model":"fine","prompt":"a b c d e"}`, 200},
+		{"load on all", all, load, body, 200},
+		{"on all replicas", all, "/v1/completions", `{"model":"fine","prompt":"a b c d e"}`, 200},
+		{"tokenize", all, "/tokenize", `{"model":"fine","prompt":"a"}`, 200},
+		{"a second one", all, load, `{"lora_name":"other","lora_path":"x"}`, 200},
+	}
+	for _, s := range steps {
+		if w := post(s.h, s.path, s.body); w.Code != s.status {
+			t.Errorf("%s: status %d: %s", s.name, w.Code, w.Body)
+		}
+	}
+	if diff := cmp.Diff([]string{testModel, "fine", "other"}, ids(t, all)); diff != "" {
+		t.Error(diff)
+	}
+	cached := func(model string) int {
+		w := post(all, "/v1/completions", fmt.Sprintf(`{"model":%q,"prompt":"a b c d e","max_tokens":1}`, model))
+		if !strings.Contains(w.Body.String(), fmt.Sprintf(`"model":%q`, model)) {
+			t.Errorf("answer %s", w.Body)
+		}
+		return summarise(t, w, false).usage.Details.Cached
+	}
+	// The policy sends all to replica 0, where only "fine" was asked before.
+	if got := []int{cached("fine"), cached("other"), cached(testModel), cached("other")}; !cmp.Equal(got, []int{4, 0, 0, 4}) {
+		t.Errorf("cached %v: adapters share blocks", got)
+	}
+	g.state(0)
+	n := len(p.seen)
+	if a, b, c := p.seen[n-4].Adapter, p.seen[n-3].Adapter, p.seen[n-2].Adapter; a != 1 || b != 2 || c != 0 {
+		t.Errorf("the policy saw adapters %d, %d, %d", a, b, c)
+	}
+	if w := post(one, unload, body); w.Code != http.StatusOK {
+		t.Errorf("unloading: status %d", w.Code)
+	}
+	if diff := cmp.Diff([]string{testModel, "other"}, ids(t, one)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{testModel, "fine", "other"}, ids(t, g.Replica(0))); diff != "" {
+		t.Error(diff)
+	}
+}
