@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goodput/fakeengine/fault"
 	"goodput/fakeengine/router"
 	"goodput/fakeengine/server"
 	"goodput/loadgen/clock"
@@ -29,6 +30,8 @@ type serveOptions struct {
 	truth     string
 	model     string
 	seed      uint64
+	maxQueue  int
+	faults    string
 }
 
 func newServe(env *Env) *cobra.Command {
@@ -43,6 +46,7 @@ It prints a line for each address that listens, and stops in good order on
 Ctrl-C or SIGTERM.`,
 		Example: `  goodput serve --replicas 4 --listen 127.0.0.1:9000
   goodput serve --replicas 4 --listen 127.0.0.1:9001 --per-replica-ports
+  echo '- {at: 60s, for: 30s, replica: 3, slow: 2.0}' > faults.yaml; goodput serve --replicas 4 --faults faults.yaml
   curl -N http://127.0.0.1:9000/v1/completions -d '{"prompt": "once upon a time", "max_tokens": 8, "stream": true}'`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -59,6 +63,8 @@ Ctrl-C or SIGTERM.`,
 	c.Flags().StringVar(&o.truth, "truth-log", "", "file for a JSON line per request with what the engine knows of it")
 	c.Flags().StringVar(&o.model, "model", "", "model name on the wire; empty: that of --engine-model")
 	c.Flags().Uint64Var(&o.seed, "seed", 0, "root of random choices: of the router, and of --engine.step-jitter")
+	c.Flags().IntVar(&o.maxQueue, "max-queue", 0, "requests that may wait at a replica before it answers 429; 0: no bound")
+	c.Flags().StringVar(&o.faults, "faults", "", "YAML file of faults and when they happen: slow, stall, kill, restart, http, truncate, usage, metrics")
 	flags = newPlanFlags(c, "hardware", "pool", "engine")
 	flags.also = []string{"listen", "per-replica-ports", "time-scale", "truth-log", "model", "seed"}
 	return c
@@ -87,6 +93,10 @@ func serve(env *Env, p plan.Plan, o serveOptions) (err error) {
 	if c.Model == "" {
 		c.Model = p.EngineModel
 	}
+	c.Version, c.MaxQueue = versionText(), o.maxQueue
+	if c.Faults, err = readFaults(o.faults, p.Replicas); err != nil {
+		return err
+	}
 	if o.truth != "" {
 		f, err := os.Create(o.truth)
 		if err != nil {
@@ -114,6 +124,25 @@ func serve(env *Env, p plan.Plan, o serveOptions) (err error) {
 	loop.Stop()
 	<-loopDone
 	return err
+}
+
+// readFaults reads a fault script for a number of replicas; "" is none.
+func readFaults(name string, replicas int) (fault.Script, error) {
+	if name == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("--faults: %w", err)
+	}
+	script, err := fault.Parse(name, text)
+	if err == nil {
+		err = script.Check(replicas)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--faults: %w", err)
+	}
+	return script, nil
 }
 
 // listen opens all listeners, or none.
