@@ -20,6 +20,9 @@ func (s *tally) Event(e target.Event) {
 	}
 }
 
+// Run counts the tokens of a run.
+func (s *tally) Run(at []clock.Time, _ target.Content, n int) { s.tokens += n * len(at) }
+
 // burst starts requests that share their first half, and runs until all ended.
 type burst struct {
 	loop *clock.Virtual

@@ -27,6 +27,12 @@ type attempt struct {
 	answered bool         // the header is out
 	cause    target.Cause // of the End, if the engine drops the request
 
+	// runs is sink if it takes runs of tokens, else nil. held are the instants of
+	// steps that brought heldN tokens each and were not told yet.
+	runs  target.RunSink
+	held  []clock.Time
+	heldN int
+
 	ttft, total clock.Deadline
 
 	usage  target.Usage
@@ -45,6 +51,7 @@ var (
 func (a *attempt) begin(r *target.Request, s target.Sink) {
 	p := a.pool
 	a.req, a.sink, a.answered, a.cause = r, s, false, target.CauseCanceled
+	a.runs, _ = s.(target.RunSink)
 	shared := sharedTokens(r.Prompt)
 	a.hashes = a.hashes[:0]
 	a.route = router.Request{Session: r.Session, InTokens: r.In, MaxOut: r.Out, Class: r.Class}
@@ -87,12 +94,29 @@ func (a *attempt) Tokens(s *engine.Seq, now clock.Time, n int) {
 		a.sink.Event(target.Event{At: now, Kind: target.Header, Status: statusOK})
 		a.sink.Event(target.Event{At: now, Kind: target.FirstByte})
 	}
-	a.sink.Event(target.Event{At: now, Kind: target.Token, Content: target.Text, N: n})
+	if a.runs == nil {
+		a.sink.Event(target.Event{At: now, Kind: target.Token, Content: target.Text, N: n})
+		return
+	}
+	if n != a.heldN {
+		a.tell()
+		a.heldN = n
+	}
+	a.held = append(a.held, now)
+}
+
+// tell hands on the tokens that are held.
+func (a *attempt) tell() {
+	if len(a.held) > 0 {
+		a.runs.Run(a.held, target.Text, a.heldN)
+		a.held = a.held[:0]
+	}
 }
 
 // Finished implements engine.Sink.
 func (a *attempt) Finished(s *engine.Seq, now clock.Time, why engine.Finish) {
 	a.leave()
+	a.tell()
 	if why == engine.Aborted {
 		a.pool.n.canceled++
 		a.account(clock.Never)

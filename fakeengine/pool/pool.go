@@ -151,6 +151,6 @@ func (p *Pool) take() *attempt {
 
 // give takes back an attempt whose End was delivered.
 func (p *Pool) give(a *attempt) {
-	a.req, a.sink = nil, nil
+	a.req, a.sink, a.runs = nil, nil, nil
 	a.next, p.free = p.free, a
 }

@@ -1,6 +1,7 @@
 package pool_test
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ type script struct {
 	frontEnd               time.Duration
 	step                   steptime.Model
 	items                  []item
+	inRuns                 bool // sinks take runs of tokens
 }
 
 type item struct {
@@ -87,12 +89,50 @@ func (s script) run(tb testing.TB, loop clock.Loop, recs []recorder, done func()
 				}
 			}
 		}
-		at(loop, it.at, clock.RankArrival, uint64(i), func() { p.Start(&it.req, &recs[i]) })
+		at(loop, it.at, clock.RankArrival, uint64(i), func() { p.Start(&it.req, s.sink(&recs[i])) })
 		if it.cancel > 0 {
 			at(loop, it.cancel, clock.RankDeadline, uint64(i), func() { p.Cancel(&it.req) })
 		}
 	}
 	return p
+}
+
+func (s script) sink(r *recorder) target.Sink {
+	if s.inRuns {
+		return runRecorder{r}
+	}
+	return r
+}
+
+// runRecorder is a recorder that also takes runs.
+type runRecorder struct{ *recorder }
+
+var _ target.RunSink = runRecorder{}
+
+func (r runRecorder) Run(at []clock.Time, c target.Content, n int) {
+	for _, t := range at {
+		r.Event(target.Event{At: t, Kind: target.Token, Content: c, N: n})
+	}
+}
+
+// TestRunsAreTheTokensOneByOne: a sink that takes runs sees the same events, in
+// the same order.
+func TestRunsAreTheTokensOneByOne(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s := drawScript(rt)
+		var logs [2][]byte
+		for i := range logs {
+			s.inRuns = i > 0
+			recs := make([]recorder, len(s.items))
+			loop := clock.NewVirtual()
+			s.run(t, loop, recs, func() {})
+			loop.Run()
+			logs[i] = log(recs)
+		}
+		if !bytes.Equal(logs[0], logs[1]) {
+			rt.Fatalf("one by one:\n%s\nin runs:\n%s", logs[0], logs[1])
+		}
+	})
 }
 
 // TestInvariants plays random scripts and holds each attempt to invariants 1

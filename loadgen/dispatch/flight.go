@@ -34,7 +34,7 @@ type sink struct {
 	stray  *atomic.Int64
 }
 
-var _ target.Sink = (*sink)(nil)
+var _ target.RunSink = (*sink)(nil)
 
 // Event may be called from any goroutine, one at a time, and for End on the
 // loop's.
@@ -49,6 +49,16 @@ func (s *sink) Event(e target.Event) {
 		s.flight.Store(nil)
 		f.d.ended(f)
 	}
+}
+
+// Run is Event for many tokens.
+func (s *sink) Run(at []clock.Time, c target.Content, n int) {
+	f := s.flight.Load()
+	if f == nil {
+		s.stray.Add(int64(len(at)))
+		return
+	}
+	f.asm.Run(at, c, n)
 }
 
 // sinkSlab is how many sinks are allocated together. They are never reused, and

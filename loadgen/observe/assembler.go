@@ -2,6 +2,7 @@ package observe
 
 import (
 	"math"
+	"slices"
 
 	"goodput/loadgen/clock"
 	"goodput/loadgen/record"
@@ -37,7 +38,7 @@ type state struct {
 	lastUS int64
 }
 
-var _ target.Sink = (*Assembler)(nil)
+var _ target.RunSink = (*Assembler)(nil)
 
 // Begin starts the row of attempt r, which was handed over at the given instant.
 // It fills what the request itself says; the caller adds the identity of the run
@@ -128,6 +129,60 @@ func (a *Assembler) token(at clock.Time, c target.Content, n int, coalesced bool
 		a.tokens += int64(n)
 		row.ChunkTokens = append(row.ChunkTokens, count32(n))
 	}
+}
+
+// Run takes many chunks at once, with the same result as one by one.
+func (a *Assembler) Run(at []clock.Time, c target.Content, n int) {
+	if a.ended {
+		a.odd[AfterEnd] += int64(len(at))
+		return
+	}
+	row := &a.row
+	for len(at) > 0 && (!row.FirstToken.Known() || row.Done.Known() || a.finished || c == target.Role) {
+		a.token(at[0], c, n, false)
+		at = at[1:]
+	}
+	if len(at) == 0 {
+		return
+	}
+	a.token(at[0], c, n, false) // may be the first of its content
+	at = at[1:]
+	a.gaps(at)
+	if n <= 0 {
+		a.counted = false
+	}
+	if a.counted {
+		a.tokens += int64(n) * int64(len(at))
+		tokens, each := slices.Grow(row.ChunkTokens, len(at)), count32(n)
+		for range at {
+			tokens = append(tokens, each)
+		}
+		row.ChunkTokens = tokens
+	}
+}
+
+// gaps is follow for all of at, none of them coalesced.
+func (a *Assembler) gaps(at []clock.Time) {
+	row := &a.row
+	gaps := slices.Grow(row.TokenGapsUS, len(at))
+	last, lastUS := row.LastToken, a.lastUS
+	for _, t := range at {
+		if t < last {
+			a.odd[OutOfOrder]++
+			t = last
+		}
+		us := micros(t)
+		gap := us - lastUS
+		if gap > math.MaxInt32 {
+			a.odd[GapsClamped]++
+			gap = math.MaxInt32
+		}
+		gaps = append(gaps, int32(gap))
+		last, lastUS = t, us
+	}
+	row.TokenGapsUS = gaps
+	row.Chunks += int32(len(at))
+	row.LastToken, a.lastUS = last, lastUS
 }
 
 // follow enters the chunk after another one, and returns its instant. Gaps are

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"goodput/loadgen/clock"
@@ -312,6 +313,44 @@ func TestGapsAreDifferencesOfNearestMicroseconds(t *testing.T) {
 	}
 }
 
+// TestRunIsItsTokensOneByOne mixes runs with other events, also where they do not
+// belong.
+func TestRunIsItsTokensOneByOne(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var one, many observe.Assembler
+		one.Begin(&ask, 0)
+		many.Begin(&ask, 0)
+		both := func(e target.Event) {
+			one.Event(e)
+			many.Event(e)
+		}
+		at := clock.Time(0)
+		for range rapid.IntRange(0, 5).Draw(rt, "runs") {
+			if k := rapid.SampledFrom([]target.Kind{target.FirstByte, target.FirstByte, target.FirstByte, target.Finished, target.Done, target.End}).Draw(rt, "kind"); k != target.FirstByte {
+				both(target.Event{At: at, Kind: k, Reason: "length", Result: &result})
+			}
+			run := make([]clock.Time, rapid.IntRange(0, 6).Draw(rt, "length"))
+			for i := range run {
+				at += clock.Time(rapid.SampledFrom([]int64{0, 1, 499, 500, 7_650_321, -3000, 40 * 60 * 1e9}).Draw(rt, "gap"))
+				run[i] = at
+			}
+			c := rapid.SampledFrom([]target.Content{target.Role, target.Text, target.Text, target.Reasoning, target.Tool}).Draw(rt, "content")
+			n := rapid.IntRange(0, 3).Draw(rt, "tokens")
+			for _, t := range run {
+				one.Event(target.Event{At: t, Kind: target.Token, Content: c, N: n})
+			}
+			many.Run(run, c, n)
+		}
+		both(target.Event{At: at, Kind: target.End, Result: &result})
+		if diff := cmp.Diff(one.Finish(clock.Never), many.Finish(clock.Never), cmpopts.EquateEmpty()); diff != "" {
+			rt.Errorf("row (-one by one +run):\n%s", diff)
+		}
+		if *one.Anomalies() != *many.Anomalies() {
+			rt.Errorf("anomalies: one by one %v, run %v", *one.Anomalies(), *many.Anomalies())
+		}
+	})
+}
+
 // answer plays n tokens.
 func answer(a *observe.Assembler, n int) *record.Request {
 	a.Begin(&ask, ask.Intended)
@@ -334,6 +373,13 @@ func TestAssemblerAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { answer(&a, 500) }); n != 0 {
 		t.Errorf("%v allocations for 500 tokens", n)
 	}
+	run := make([]clock.Time, 500)
+	if n := testing.AllocsPerRun(100, func() {
+		a.Begin(&ask, ask.Intended)
+		a.Run(run, target.Text, 1)
+	}); n != 0 {
+		t.Errorf("%v allocations for a run of 500 tokens", n)
+	}
 }
 
 func BenchmarkAssemblerPerToken(b *testing.B) {
@@ -348,6 +394,20 @@ func BenchmarkAssemblerPerToken(b *testing.B) {
 		}
 		at += 10 * ms
 		a.Event(target.Event{At: at, Kind: target.Token, Content: target.Text, N: 1})
+	}
+}
+
+// BenchmarkAssemblerRun is the cost of an answer of 256 tokens in one call.
+func BenchmarkAssemblerRun(b *testing.B) {
+	b.ReportAllocs()
+	var a observe.Assembler
+	run := make([]clock.Time, 256)
+	for i := range run {
+		run[i] = clock.Time(i) * 7_650_123
+	}
+	for b.Loop() {
+		a.Begin(&ask, 0)
+		a.Run(run, target.Text, 1)
 	}
 }
 

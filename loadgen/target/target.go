@@ -59,3 +59,15 @@ type Canceler interface {
 type Sink interface {
 	Event(e Event)
 }
+
+// RunSink is a Sink that takes many Token events in one call, from a target that
+// makes them faster than they can be handed over one by one. The target may hold
+// tokens back until anything else happens to the attempt, so their order among
+// the other events stays.
+type RunSink interface {
+	Sink
+	// Run stands for one Token event at each of the instants, in order, none of
+	// them coalesced, all with this content and number of tokens. at is the
+	// target's again when Run returns.
+	Run(at []clock.Time, c Content, n int)
+}
