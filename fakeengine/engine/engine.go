@@ -82,6 +82,7 @@ func New(cfg Config, m steptime.Model, loop clock.Loop) (*Engine, error) {
 	if cfg.AsyncScheduling {
 		e.depth = 2
 	}
+	e.pipe[1].place = 1
 	if cfg.Batching == Static {
 		e.budget = math.MaxInt
 	}
@@ -159,7 +160,7 @@ func (e *Engine) Abort(s *Seq) {
 	now := e.loop.Now()
 	e.counters.aborted++
 	if e.flying > 0 {
-		if r := e.pipe[e.first].find(s, e.first); r != nil {
+		if r := e.pipe[e.first].find(s); r != nil {
 			e.charge(r, e.elapsed(now))
 		}
 	}
@@ -173,7 +174,7 @@ func (e *Engine) ResetPrefixCache() bool { return e.kv.Reset() }
 // leave ends s. What a step under way still computes for it is wasted.
 func (e *Engine) leave(s *Seq, now clock.Time, why Finish) {
 	for i := range e.pipe {
-		if r := e.pipe[i].find(s, i); r != nil {
+		if r := e.pipe[i].find(s); r != nil {
 			r.s = nil
 		}
 	}

@@ -142,7 +142,7 @@ func (w *watch) checkWork(b *steptime.Batch) {
 	// Who preempts himself ends the phase, and need not be the last one there
 	// under the priority policy (R6).
 	for s := e.running.head; s != nil && (!e.preempted || e.cfg.Policy == FCFS); s = s.sched.next {
-		if at := e.next(); s.lacks() > 0 && e.pipe[at].find(s, at) == nil {
+		if s.lacks() > 0 && e.pipe[e.next()].find(s) == nil {
 			w.rt.Fatalf("invariant 9: sequence %d runs, has no row, and %d tokens of budget are left", s.ID, e.budget-b.Tokens)
 		}
 	}

@@ -11,6 +11,7 @@ func (e *Engine) finishStep(now clock.Time) {
 	e.counters.steps++
 	e.counters.busyPS += st.ps
 	duration := e.elapsed(now)
+	decode := min(duration, st.decodeNS)
 	// Sinks may abort any sequence, which empties its rows.
 	for i := range st.rows {
 		r := &st.rows[i]
@@ -18,7 +19,12 @@ func (e *Engine) finishStep(now clock.Time) {
 		if s == nil {
 			continue
 		}
-		e.charge(r, duration)
+		if r.prefill == 0 && s.sched.in == &e.running {
+			s.DecodeNS += decode
+			r.prefill = charged
+		} else {
+			e.charge(r, duration)
+		}
 		if !r.emits { // R22
 			continue
 		}
@@ -30,7 +36,7 @@ func (e *Engine) finishStep(now clock.Time) {
 			s.FirstToken = now
 			e.counters.prompt += int64(s.Prompt)
 		}
-		if s.sched.in == &e.running {
+		if e.depth > 1 && s.sched.in == &e.running {
 			// The token that is known now may have been all that a computed block
 			// lacked for its name.
 			e.kv.Fill(&s.sched.table, s.sched.computed-s.sched.pending)

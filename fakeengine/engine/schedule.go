@@ -37,9 +37,9 @@ func (e *Engine) fill(now clock.Time) {
 func (e *Engine) schedule(now clock.Time) bool {
 	st := &e.pipe[e.next()]
 	st.reset()
-	budget := e.scheduleRunning(now)
+	budget := e.scheduleRunning(st, now)
 	if !e.preempted {
-		e.scheduleWaiting(now, budget)
+		e.scheduleWaiting(st, now, budget)
 	}
 	if len(st.rows) == 0 {
 		return false
@@ -63,7 +63,7 @@ func (e *Engine) next() int { return (e.first + e.flying) & 1 }
 // budget lasts (R4). A sequence that finds no block pushes out others, and at
 // last itself (R6). It returns the budget that is left. Submit keeps
 // sequences within the context length, so that limit never binds here.
-func (e *Engine) scheduleRunning(now clock.Time) (budget int) {
+func (e *Engine) scheduleRunning(st *step, now clock.Time) (budget int) {
 	e.preempted = false
 	budget = e.budget
 	for s := e.running.head; s != nil && budget > 0; s = s.sched.next {
@@ -73,21 +73,21 @@ func (e *Engine) scheduleRunning(now clock.Time) (budget int) {
 		}
 		for !e.kv.Grow(&s.sched.table, s.sched.computed+n) {
 			victim := e.victim()
-			budget += e.withdraw(victim)
+			budget += e.withdraw(st, victim)
 			e.preempt(victim, now)
 			if victim == s {
 				return budget
 			}
 		}
 		budget -= n
-		e.advance(s, n)
+		e.advance(st, s, n)
 	}
 	return budget
 }
 
 // scheduleWaiting admits waiting sequences in order (R8). The first that does
 // not fit ends the step's admissions (R9).
-func (e *Engine) scheduleWaiting(now clock.Time, budget int) {
+func (e *Engine) scheduleWaiting(st *step, now clock.Time, budget int) {
 	if e.cfg.Batching == Static && e.running.n > 0 {
 		return
 	}
@@ -123,7 +123,7 @@ func (e *Engine) scheduleWaiting(now clock.Time, budget int) {
 		s.resume(now)
 		s.sched.computed, s.sched.goal = computed, tokens
 		budget -= n
-		e.advance(s, n)
+		e.advance(st, s, n)
 	}
 }
 
@@ -150,7 +150,7 @@ func (s *Seq) lacks() int {
 // scheduled, not when they are done (R15), and the blocks that they complete are
 // named at once, so that a sequence admitted in the same step finds them (R20);
 // but a token without a value yet completes no block (R19).
-func (e *Engine) advance(s *Seq, n int) {
+func (e *Engine) advance(st *step, s *Seq, n int) {
 	from := s.sched.computed
 	to := from + n
 	s.sched.computed = to
@@ -164,25 +164,15 @@ func (e *Engine) advance(s *Seq, n int) {
 	if emits {
 		s.sched.pending++
 	}
-	e.add(s, n, emits)
-}
-
-// add appends the last n tokens of s to the step that is being scheduled.
-func (e *Engine) add(s *Seq, n int, emits bool) {
-	at := e.next()
-	st := &e.pipe[at]
-	s.sched.row[at] = len(st.rows)
-	st.add(s, s.sched.computed-n, n, emits)
+	st.add(s, n, emits)
 }
 
 // withdraw takes s out of the step that is being scheduled, if it is in there,
 // and returns its tokens, which go back to the budget (R6). Only the priority
 // policy preempts a sequence that was served before in the same step. The names
 // that its blocks got stay, as they do in vLLM.
-func (e *Engine) withdraw(s *Seq) int {
-	at := e.next()
-	st := &e.pipe[at]
-	r := st.find(s, at)
+func (e *Engine) withdraw(st *step, s *Seq) int {
+	r := st.find(s)
 	if r == nil {
 		return 0
 	}
@@ -200,7 +190,7 @@ func (e *Engine) withdraw(s *Seq) int {
 	st.reset()
 	for _, r := range rows { // reads ahead of what add writes
 		if r.s != s {
-			e.add(r.s, r.n, r.emits)
+			st.add(r.s, r.n, r.emits)
 		}
 	}
 	return n

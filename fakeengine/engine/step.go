@@ -9,6 +9,7 @@ import (
 
 // step is one pass over the model.
 type step struct {
+	place int // index in the pipe
 	// rows are in order of scheduling.
 	rows  []row
 	batch steptime.Batch // what they add up to
@@ -53,19 +54,19 @@ func (st *step) reset() {
 	st.batch, st.decodes = steptime.Batch{}, steptime.Batch{}
 }
 
-// find returns the row of s in the step, which is in place i of the pipe, or
-// nil.
-func (st *step) find(s *Seq, i int) *row {
-	if n := s.sched.row[i]; n < len(st.rows) && st.rows[n].s == s {
+// find returns the row of s in the step, or nil.
+func (st *step) find(s *Seq) *row {
+	if n := s.sched.row[st.place]; n < len(st.rows) && st.rows[n].s == s {
 		return &st.rows[n]
 	}
 	return nil
 }
 
-// add appends a row of n tokens of s behind the first from ones.
-func (st *step) add(s *Seq, from, n int, emits bool) {
+// add appends a row of the last n computed tokens of s.
+func (st *step) add(s *Seq, n int, emits bool) {
+	s.sched.row[st.place] = len(st.rows)
 	r := row{s: s, n: n, emits: emits}
-	if from < s.sched.goal {
+	if from := s.sched.computed - n; from < s.sched.goal {
 		st.prefills = append(st.prefills, prefill{from: from, n: n, emits: emits})
 		r.prefill = int32(len(st.prefills))
 	} else {
