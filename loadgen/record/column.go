@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding"
@@ -23,43 +24,17 @@ type column struct {
 	node parquet.Node
 	// gather takes the column out of rows; nil for a column of lists.
 	gather func(k *chunk, rows []Request)
-	// set puts a stored value into a row; nil for a derived column.
-	set func(r *Request, v parquet.Value, in *interner) error
+	// scatter puts the next values of a page into rows; nil for a derived column.
+	scatter func(p *page, rows []Request) error
 	// put and get are the same for the write-ahead file; nil for a derived column.
 	put func(b []byte, r *Request) []byte
 	get func(d *decoder, r *Request)
-	// list is set for a column of lists, in place of gather and set.
+	// list is set for a column of lists, in place of gather and scatter.
 	list func(r *Request) *[]int32
 	// needs are the columns from which a derived one follows.
 	needs []string
 	// alike lists have long stretches in common with those of other rows.
 	alike bool
-}
-
-// interner returns equal strings for equal bytes, so that reading the columns
-// with few values allocates little. It forgets everything when it grows beyond
-// internMax, which bounds its memory for columns with many.
-type interner struct {
-	last string
-	seen map[string]string
-}
-
-const internMax = 4096
-
-func (in *interner) text(b []byte) string {
-	if string(b) == in.last {
-		return in.last
-	}
-	s, ok := in.seen[string(b)]
-	if !ok {
-		if in.seen == nil || len(in.seen) >= internMax {
-			in.seen = make(map[string]string, 16)
-		}
-		s = string(b)
-		in.seen[s] = s
-	}
-	in.last = s
-	return s
 }
 
 func optional(t parquet.Node, e encoding.Encoding) parquet.Node {
@@ -76,11 +51,13 @@ func i64[T ~int64](name string, p func(*Request) *T) column {
 				k.int64(int64(*p(&rows[i])))
 			}
 		},
-		set: func(r *Request, v parquet.Value, _ *interner) error {
-			if v.IsNull() {
-				*p(r) = T(Null)
-			} else {
-				*p(r) = T(v.Int64())
+		scatter: func(from *page, rows []Request) error {
+			for i := range rows {
+				v := Null
+				if !from.null() {
+					v = from.int64()
+				}
+				*p(&rows[i]) = T(v)
 			}
 			return nil
 		},
@@ -99,11 +76,13 @@ func i32(name string, p func(*Request) *int32) column {
 				k.int32(*p(&rows[i]))
 			}
 		},
-		set: func(r *Request, v parquet.Value, _ *interner) error {
-			if v.IsNull() {
-				*p(r) = Null32
-			} else {
-				*p(r) = v.Int32()
+		scatter: func(from *page, rows []Request) error {
+			for i := range rows {
+				v := Null32
+				if !from.null() {
+					v = from.int32()
+				}
+				*p(&rows[i]) = v
 			}
 			return nil
 		},
@@ -143,14 +122,13 @@ func text(name string, few bool, p func(*Request) *string) column {
 				}
 			}
 		},
-		set: func(r *Request, v parquet.Value, in *interner) error {
-			switch {
-			case v.IsNull():
-				*p(r) = ""
-			case few:
-				*p(r) = in.text(v.ByteArray())
-			default:
-				*p(r) = string(v.ByteArray())
+		scatter: func(from *page, rows []Request) error {
+			for i := range rows {
+				v := ""
+				if !from.null() {
+					v = from.string()
+				}
+				*p(&rows[i]) = v
 			}
 			return nil
 		},
@@ -177,16 +155,22 @@ func id(name string, p func(*Request) []byte) column {
 				}
 			}
 		},
-		set: func(r *Request, v parquet.Value, _ *interner) error {
-			if v.IsNull() {
-				clear(p(r))
-				return nil
+		scatter: func(from *page, rows []Request) error {
+			for i := range rows {
+				id := p(&rows[i])
+				if from.null() {
+					clear(id)
+					continue
+				}
+				s := from.string()
+				if len(s) != 2*len(id) {
+					return fmt.Errorf("%q is not %d hexadecimal digits", s, 2*len(id))
+				}
+				if _, err := hex.Decode(id, []byte(s)); err != nil {
+					return err
+				}
 			}
-			if b := v.ByteArray(); len(b) == 2*len(p(r)) {
-				_, err := hex.Decode(p(r), b)
-				return err
-			}
-			return fmt.Errorf("%q is not %d hexadecimal digits", v.ByteArray(), 2*len(p(r)))
+			return nil
 		},
 		put: func(b []byte, r *Request) []byte { return append(b, p(r)...) },
 		get: func(d *decoder, r *Request) { copy(p(r), d.bytes(len(p(r)))) },
@@ -212,8 +196,10 @@ func flag(name string, p func(*Request) *bool) column {
 				k.bool(*p(&rows[i]))
 			}
 		},
-		set: func(r *Request, v parquet.Value, _ *interner) error {
-			*p(r) = v.Boolean()
+		scatter: func(from *page, rows []Request) error {
+			for i := range rows {
+				*p(&rows[i]) = from.bool()
+			}
 			return nil
 		},
 		put: func(b []byte, r *Request) []byte {
@@ -241,14 +227,16 @@ func tri(name string, p func(*Request) *Tri) column {
 				}
 			}
 		},
-		set: func(r *Request, v parquet.Value, _ *interner) error {
-			switch {
-			case v.IsNull():
-				*p(r) = Unknown
-			case v.Boolean():
-				*p(r) = Yes
-			default:
-				*p(r) = No
+		scatter: func(from *page, rows []Request) error {
+			for i := range rows {
+				v := Unknown
+				if !from.null() {
+					v = No
+					if from.bool() {
+						v = Yes
+					}
+				}
+				*p(&rows[i]) = v
 			}
 			return nil
 		},
@@ -267,14 +255,16 @@ func word[T ~uint8](name string, words []string, p func(*Request) *T) column {
 				k.names.add(words[*p(&rows[i])])
 			}
 		},
-		set: func(r *Request, v parquet.Value, _ *interner) error {
-			for i, w := range words {
-				if string(v.ByteArray()) == w {
-					*p(r) = T(i)
-					return nil
+		scatter: func(from *page, rows []Request) error {
+			for i := range rows {
+				name := from.string()
+				at := slices.Index(words, name)
+				if at < 0 {
+					return fmt.Errorf("%q is none of %q", name, words)
 				}
+				*p(&rows[i]) = T(at)
 			}
-			return fmt.Errorf("%q is none of %q", v.ByteArray(), words)
+			return nil
 		},
 		put: func(b []byte, r *Request) []byte { return append(b, byte(*p(r))) },
 		get: func(d *decoder, r *Request) { *p(r) = T(d.enum(byte(len(words)))) },

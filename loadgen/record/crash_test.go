@@ -207,7 +207,9 @@ func writeFiles(t testing.TB, dir string, files map[string][]byte) {
 
 func TestARunningRunIsReadableAndNotRecovered(t *testing.T) {
 	t.Run("real", func(t *testing.T) { checkRunningRun(t, Meta{RunID: "run"}, 1000, 2500, 2500) })
-	t.Run("virtual", func(t *testing.T) { checkRunningRun(t, virtual, 3*rowGroupRows/2, 5*rowGroupRows/2+500, 5*rowGroupRows/2) })
+	t.Run("virtual", func(t *testing.T) {
+		checkRunningRun(t, virtual, 3*rowGroupRows/2, 5*rowGroupRows/2+500, 5*rowGroupRows/2)
+	})
 }
 
 // checkRunningRun writes n rows, of which safe can be read before the run ends.

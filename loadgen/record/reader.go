@@ -85,10 +85,8 @@ type segmentReader struct {
 type columnReader struct {
 	col   *column
 	index int // in the file
-	in    parquet.ColumnChunkValueReader
-	names interner
-	buf   []parquet.Value
-	pos   int // of buf: what was read and not yet used
+	pages parquet.Pages
+	page  page
 }
 
 func (s *segmentReader) open(in io.ReaderAt, size int64, run *Run, use []bool) error {
@@ -143,15 +141,15 @@ func (s *segmentReader) check(run *Run) error {
 func (s *segmentReader) group(g parquet.RowGroup) {
 	chunks := g.ColumnChunks()
 	for _, c := range s.cols {
-		c.in = parquet.NewColumnChunkValueReader(chunks[c.index])
-		c.buf, c.pos = c.buf[:0], 0
+		c.pages = chunks[c.index].Pages()
 	}
 }
 
 func (s *segmentReader) close() error {
 	var err error
 	for _, c := range s.cols {
-		if e := c.in.Close(); err == nil {
+		c.release()
+		if e := c.pages.Close(); err == nil {
 			err = e
 		}
 	}
@@ -164,86 +162,59 @@ func (s *segmentReader) fill(n int) error {
 		s.reqs[i].Reset()
 	}
 	for _, c := range s.cols {
-		var err error
-		if c.col.list != nil {
-			err = c.lists(s.reqs[:n])
-		} else {
-			err = c.scalars(s.reqs[:n])
-		}
-		if err != nil {
+		if err := c.read(s.reqs[:n]); err != nil {
 			return fmt.Errorf("column %s: %w", c.col.name, err)
 		}
 	}
 	return nil
 }
 
-// more reads the next values; it returns io.EOF when there are none.
-func (c *columnReader) more() error {
-	if cap(c.buf) == 0 {
-		c.buf = make([]parquet.Value, 4*readRows)
-	}
-	c.buf, c.pos = c.buf[:cap(c.buf)], 0
-	for {
-		n, err := c.in.ReadValues(c.buf)
-		if n > 0 {
-			c.buf = c.buf[:n]
-			return nil
-		}
-		if err != nil {
-			c.buf = c.buf[:0]
-			return err
-		}
-	}
-}
-
-func (c *columnReader) scalars(reqs []Request) error {
-	for i := range reqs {
-		if c.pos == len(c.buf) {
-			if err := c.more(); err != nil {
-				return short(err)
+// read fills in the next rows.
+func (c *columnReader) read(rows []Request) error {
+	for len(rows) > 0 {
+		for c.page.left == 0 {
+			if err := c.turn(); err != nil {
+				return err
 			}
 		}
-		if err := c.col.set(&reqs[i], c.buf[c.pos], &c.names); err != nil {
+		n := min(len(rows), c.page.left)
+		if err := c.scatter(rows[:n]); err != nil {
 			return err
 		}
-		c.pos++
+		c.page.left -= n
+		rows = rows[n:]
 	}
 	return nil
 }
 
-// lists reads up to the value that starts the row after the last.
-func (c *columnReader) lists(reqs []Request) error {
-	for i := range reqs {
-		l := c.col.list(&reqs[i])
-		for first := true; ; first = false {
-			if c.pos == len(c.buf) {
-				err := c.more()
-				if errors.Is(err, io.EOF) && !first {
-					break // the last row of the group
-				}
-				if err != nil {
-					return short(err)
-				}
-			}
-			v := c.buf[c.pos]
-			if (v.RepetitionLevel() == 0) != first {
-				if first {
-					return errors.New("a list starts in the middle")
-				}
-				break
-			}
-			if !v.IsNull() {
-				*l = append(*l, v.Int32())
-			}
-			c.pos++
+func (c *columnReader) scatter(rows []Request) (err error) {
+	if c.col.list == nil {
+		return c.col.scatter(&c.page, rows)
+	}
+	for i := range rows {
+		l := c.col.list(&rows[i])
+		if *l, err = c.page.list(*l); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func short(err error) error {
+// turn goes to the next page.
+func (c *columnReader) turn() error {
+	c.release()
+	p, err := c.pages.ReadPage()
 	if errors.Is(err, io.EOF) {
 		return errors.New("fewer values than rows")
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	c.page.load(p)
+	return nil
+}
+
+func (c *columnReader) release() {
+	parquet.Release(c.page.src)
+	c.page.src, c.page.left = nil, 0
 }
