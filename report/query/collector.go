@@ -126,12 +126,7 @@ func (c *collector) success(r *record.Request) error {
 	}
 	f.Coalesced.Part += known(r.CoalescedTokens)
 	f.Coalesced.Whole += known(r.Chunks)
-	for _, g := range r.TokenGapsUS {
-		if err := c.itl.Add(int64(g), 1); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.itl.AddAll(r.TokenGapsUS)
 }
 
 func known(v int32) int64 {

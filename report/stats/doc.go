@@ -1,6 +1,7 @@
-// Package stats turns observations into figures: exact nearest-rank quantiles,
-// histogram quantiles where there are too many values to keep, and the sample
-// sizes below which a quantile is not printed.
+// Package stats turns observations into figures, in memory that does not grow with
+// their number: nearest-rank quantiles, exact or, where there are too many values
+// to keep, of narrow buckets, and the sample sizes below which a quantile is not
+// printed.
 //
 // It knows nothing of requests, files or units.
 package stats

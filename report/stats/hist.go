@@ -1,17 +1,13 @@
 package stats
 
-import (
-	"fmt"
-
-	"github.com/HdrHistogram/hdrhistogram-go"
-)
+import "fmt"
 
 // Hist collects values too numerous to keep, with three significant digits.
 // Mean, N and Max are exact; quantiles are at most 0.1 % off. Values are
 // non-negative; one above Limit still counts, at its own magnitude in Mean and
 // Max, and at Limit in the quantiles.
 type Hist struct {
-	h          *hdrhistogram.Histogram
+	b          buckets
 	sum        float64
 	n, highest int64
 }
@@ -21,7 +17,7 @@ type Hist struct {
 const Limit = int64(1) << 40
 
 // NewHist returns an empty histogram.
-func NewHist() *Hist { return &Hist{h: hdrhistogram.New(1, Limit, 3)} }
+func NewHist() *Hist { return &Hist{b: buckets{bits: 11}} }
 
 // Add takes n equal values.
 func (h *Hist) Add(v, n int64) error {
@@ -31,9 +27,27 @@ func (h *Hist) Add(v, n int64) error {
 	h.n += n
 	h.sum += float64(v) * float64(n)
 	h.highest = max(h.highest, v)
-	if err := h.h.RecordValues(min(v, Limit), n); err != nil {
-		return fmt.Errorf("histogram: %w", err)
+	h.b.add(min(v, Limit), n)
+	return nil
+}
+
+// AddAll takes each of values.
+func (h *Hist) AddAll(values []int32) error {
+	if len(values) == 0 {
+		return nil
 	}
+	least, most, sum := values[0], values[0], int64(0)
+	for _, v := range values {
+		least, most = min(least, v), max(most, v)
+		sum += int64(v)
+	}
+	if least < 0 {
+		return fmt.Errorf("histogram: value %d is negative", least)
+	}
+	h.n += int64(len(values))
+	h.sum += float64(sum)
+	h.highest = max(h.highest, int64(most))
+	h.b.addAll(values, least, most)
 	return nil
 }
 
@@ -43,11 +57,10 @@ func (h *Hist) Summary() Summary {
 	if out.N == 0 {
 		return out
 	}
-	at := func(q float64) float64 { // the nearest rank, as in Sample
-		r := rank(q, h.n)
-		return float64(min(h.h.ValueAtQuantile(100*float64(r)/float64(h.n)), h.highest))
-	}
+	out.setQuantiles(func(q float64) int64 { // the nearest rank, as in Sample
+		v, _ := h.b.at(rank(q, h.n))
+		return min(v, h.highest)
+	})
 	out.Mean, out.Max = h.sum/float64(h.n), float64(h.highest)
-	out.P50, out.P90, out.P95, out.P99, out.P99_9 = at(.5), at(.9), at(.95), at(.99), at(.999)
 	return out
 }

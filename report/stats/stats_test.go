@@ -67,6 +67,63 @@ func TestQuantileDefinition(t *testing.T) {
 	})
 }
 
+// TestQuantilesOfMany holds a sample of more values than are kept against all of
+// them.
+func TestQuantilesOfMany(t *testing.T) {
+	for name, draw := range map[string]func(i int) int64{
+		"around zero":   func(i int) int64 { return int64(i*7919%200_003) - 70_000 },
+		"nanoseconds":   func(i int) int64 { return 1_000_000 + int64(i*7919%200_003)*int64(i%977) },
+		"all negative":  func(i int) int64 { return -1 - int64(i*7919%200_003) },
+		"all the same":  func(int) int64 { return 7 },
+		"the extremes":  func(i int) int64 { return []int64{math.MinInt64, -1, 0, math.MaxInt64}[i%4] },
+		"nearly sorted": func(i int) int64 { return int64(i ^ 5) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var s Sample
+			var all []int64
+			for i := range 3 * Kept {
+				s.Add(draw(i))
+				all = append(all, draw(i))
+			}
+			if s.values != nil {
+				t.Error("all values are kept")
+			}
+			slices.Sort(all)
+			for permille := 1; permille < 1000; permille += 7 {
+				q := float64(permille) / 1000
+				got, _ := s.Quantile(q)
+				want := all[rank(q, int64(len(all)))-1]
+				if d := math.Abs(float64(got) - float64(want)); d > math.Abs(float64(want))/8191 || got < want {
+					t.Fatalf("quantile %d/1000 is %d, want %d", permille, got, want)
+				}
+			}
+			sum := s.Summary()
+			if sum.N != int64(len(all)) || sum.Max != float64(all[len(all)-1]) {
+				t.Errorf("got %+v", sum)
+			}
+		})
+	}
+}
+
+func TestArrangeIsASortAtTheIndexes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		values := rapid.SliceOfN(rapid.Int64Range(0, rapid.SampledFrom([]int64{1, 20, 1e9}).Draw(t, "most")), 1, 400).Draw(t, "values")
+		at := rapid.SliceOfN(rapid.IntRange(0, len(values)-1), 1, 6).Draw(t, "at")
+		slices.Sort(at)
+		sorted := slices.Sorted(slices.Values(values))
+		arrange(values, slices.Clone(at))
+		for _, i := range at {
+			if values[i] != sorted[i] {
+				t.Fatalf("value %d is %d, want %d", i, values[i], sorted[i])
+			}
+		}
+		slices.Sort(values)
+		if !slices.Equal(values, sorted) {
+			t.Fatal("values were lost")
+		}
+	})
+}
+
 func TestMeanIsExact(t *testing.T) {
 	big := sampleOf(math.MaxInt64, math.MaxInt64, math.MinInt64+2, 3)
 	if got, want := big.Summary().Mean, float64(math.MaxInt64)/4+1; math.Abs(got-want) > 2048 {
@@ -101,6 +158,13 @@ func TestHistAgreesWithSample(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.Int64Range(0, 1<<34), 1, 500).Draw(t, "values")
 		h, s := NewHist(), &Sample{}
+		small := rapid.SliceOfN(rapid.Int32Range(0, rapid.SampledFrom([]int32{2000, math.MaxInt32}).Draw(t, "most")), 0, 50).Draw(t, "small values")
+		if err := h.AddAll(small); err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range small {
+			s.Add(int64(v))
+		}
 		for _, v := range values {
 			if err := h.Add(v, 1); err != nil {
 				t.Fatal(err)
@@ -121,7 +185,7 @@ func TestHistAgreesWithSample(t *testing.T) {
 
 func TestHistLimits(t *testing.T) {
 	h := NewHist()
-	if h.Add(-1, 1) == nil {
+	if h.Add(-1, 1) == nil || h.AddAll([]int32{3, -1}) == nil {
 		t.Error("a negative value was taken")
 	}
 	if err := h.Add(Limit*4, 2); err != nil {
@@ -129,6 +193,36 @@ func TestHistLimits(t *testing.T) {
 	}
 	if got := h.Summary(); got.N != 2 || got.Max != float64(Limit*4) || got.Mean != float64(Limit*4) {
 		t.Errorf("got %+v", got)
+	}
+}
+
+func BenchmarkSampleSummary(b *testing.B) {
+	for _, n := range []int{10_000, 1_000_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				var s Sample
+				for i := range n {
+					s.Add(int64(i * 7919 % 200_003))
+				}
+				s.Summary()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/value")
+		})
+	}
+}
+
+func BenchmarkHistAddAll(b *testing.B) {
+	h := NewHist()
+	gaps := make([]int32, 255)
+	for i := range gaps {
+		gaps[i] = int32(7600 + i*37%400)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := h.AddAll(gaps); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 
