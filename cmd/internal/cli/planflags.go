@@ -130,6 +130,24 @@ func (p *planFlags) others(env *Env) error {
 	return nil
 }
 
+// wrongTarget complains of flags that were given for the other kind of target:
+// they would change nothing, and whoever gave them expects that they do. A plan
+// file may hold both kinds. The block size counts for either, since the ideal
+// cache hit is computed with it.
+func (p *planFlags) wrongTarget(url bool) error {
+	pool := []string{"pool", "speed", "engine", "hardware"}
+	for _, f := range p.fields {
+		switch {
+		case len(p.given[f.Key]) == 0 || f.Key == "engine.block-size" || f.Key == "base-url":
+		case url && slices.Contains(pool, f.Group):
+			return fmt.Errorf("--%s: it sets up the in-process engines, and the load goes to --base-url: leave out one of the two", f.Key)
+		case !url && f.Group == "target":
+			return fmt.Errorf("--%s: it is for a server, and the load goes to the in-process engines: give --base-url, or leave it out", f.Key)
+		}
+	}
+	return nil
+}
+
 // readLimited reads a file of at most limit bytes.
 func readLimited(name string, limit int64) ([]byte, error) {
 	info, err := os.Stat(name)

@@ -42,6 +42,9 @@ are read back from there.`,
 		},
 		RunE: func(*cobra.Command, []string) error {
 			p, err := flags.resolve(env, (*plan.Plan).Validate)
+			if err == nil {
+				err = flags.wrongTarget(p.BaseURL != "")
+			}
 			if err != nil {
 				return err
 			}
