@@ -224,8 +224,9 @@ func (k *chunk) values() (enc format.Encoding, err error) {
 		k.buf, err = parquet.RLEDictionary.EncodeInt32(k.buf, k.names.refs)
 		return format.RLEDictionary, err
 	case len(k.i32) > 0 && k.raw:
-		for _, v := range k.i32 {
-			k.buf = binary.LittleEndian.AppendUint32(k.buf, uint32(v))
+		k.buf = slices.Grow(k.buf, 4*len(k.i32))[:4*len(k.i32)]
+		for i, v := range k.i32 {
+			binary.LittleEndian.PutUint32(k.buf[4*i:], uint32(v))
 		}
 		return format.Plain, nil
 	case len(k.i32) > 0:

@@ -139,7 +139,8 @@ func (w *Writer) finishSegment(s *segment, n int) error {
 }
 
 func (w *Writer) recycle(b *batch) {
-	b.n, b.logged, b.last, b.ints = 0, 0, false, b.ints[:0]
+	b.n, b.logged, b.last = 0, 0, false
+	b.ints.reset()
 	w.mu.Lock()
 	w.free = append(w.free, b)
 	w.mu.Unlock()

@@ -19,7 +19,7 @@ const (
 	defaultQueueBatches = 64
 	// virtualQueueBatches is enough where the writer of rows waits for the disk,
 	// and few enough for the rows to be still in the processor's cache.
-	virtualQueueBatches = 8
+	virtualQueueBatches = 4
 	// batchRows is how many rows go to the Parquet file at a time.
 	batchRows = 512
 )
@@ -91,17 +91,45 @@ type Writer struct {
 // more; logged is logRows's own.
 type batch struct {
 	rows   []Request
-	ints   []int32 // what the lists of the rows point into
+	ints   slab // what the lists of the rows point into
 	n      int
 	logged int
 	last   bool // ends its segment
 }
 
-// keep copies l. When ints grows, the lists before stay in the old array.
-func (b *batch) keep(l []int32) []int32 {
-	n := len(b.ints)
-	b.ints = append(b.ints, l...)
-	return b.ints[n:len(b.ints):len(b.ints)]
+// slab holds lists of numbers in blocks, which stay where they are and are used
+// again.
+type slab struct {
+	blocks [][]int32
+	cur    int // the block that is being filled; those behind it are empty
+}
+
+const slabBlock = 1 << 15 // numbers
+
+// keep copies l.
+func (s *slab) keep(l []int32) []int32 {
+	if len(l) == 0 {
+		return nil
+	}
+	for ; s.cur < len(s.blocks); s.cur++ {
+		if b := s.blocks[s.cur]; cap(b)-len(b) >= len(l) {
+			break
+		}
+	}
+	if s.cur == len(s.blocks) {
+		s.blocks = append(s.blocks, make([]int32, 0, max(slabBlock, len(l))))
+	}
+	b := &s.blocks[s.cur]
+	n := len(*b)
+	*b = append(*b, l...)
+	return (*b)[n:len(*b):len(*b)]
+}
+
+func (s *slab) reset() {
+	for i := range s.blocks {
+		s.blocks[i] = s.blocks[i][:0]
+	}
+	s.cur = 0
 }
 
 // Create makes dir, if need be, and starts a run in it. A directory that holds
@@ -239,8 +267,8 @@ func (w *Writer) put(r *Request) {
 	b := w.cur
 	dst := &b.rows[b.n]
 	*dst = *r
-	dst.TokenGapsUS = b.keep(r.TokenGapsUS)
-	dst.ChunkTokens = b.keep(r.ChunkTokens)
+	dst.TokenGapsUS = b.ints.keep(r.TokenGapsUS)
+	dst.ChunkTokens = b.ints.keep(r.ChunkTokens)
 	if dst.RunID == "" {
 		dst.RunID = w.man.RunID
 	}
