@@ -132,7 +132,7 @@ func BenchmarkSegment(b *testing.B) {
 	for _, gaps := range []int{0, 255} {
 		b.Run(map[int]string{0: "bare", 255: "gaps255"}[gaps], func(b *testing.B) {
 			m := newManifest(virtual)
-			s, err := createSegment(discardDisk{}, 1, columns(), &m)
+			s, err := newSegment(discardDisk{}, columns(), &m)
 			if err != nil {
 				b.Fatal(err)
 			}

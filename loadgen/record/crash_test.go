@@ -251,7 +251,7 @@ func TestRecoverOfRowGroupsStopsAtDamage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := createSegment(d, 1, cols, &m)
+	s, err := newSegment(d, cols, &m)
 	if err != nil {
 		t.Fatal(err)
 	}

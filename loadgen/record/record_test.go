@@ -292,6 +292,15 @@ func TestRowGroupsAreReadOneAfterTheOther(t *testing.T) {
 	}
 }
 
+// newSegment starts the first segment of a run.
+func newSegment(d disk, cols []column, m *Manifest) (*segment, error) {
+	made, err := newSegments(d, cols, m)
+	if err != nil {
+		return nil, err
+	}
+	return made.create(1)
+}
+
 func TestLongListsEndARowGroup(t *testing.T) {
 	dir := t.TempDir()
 	d, err := openDisk(dir)
@@ -299,7 +308,7 @@ func TestLongListsEndARowGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := newManifest(Meta{RunID: "run"})
-	s, err := createSegment(d, 1, columns(), &m)
+	s, err := newSegment(d, columns(), &m)
 	if err != nil {
 		t.Fatal(err)
 	}

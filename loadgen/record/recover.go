@@ -163,7 +163,11 @@ func (r *recovery) segment(n int) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	s, err := createSegment(r.disk, n, r.cols, &r.man)
+	made, err := newSegments(r.disk, r.cols, &r.man)
+	if err != nil {
+		return err
+	}
+	s, err := made.create(n)
 	if err != nil {
 		return err
 	}

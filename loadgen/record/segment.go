@@ -50,7 +50,7 @@ func segmentNumber(name, suffix string) (n int, ok bool) {
 
 // segment is one Parquet file being written as name.tmp. Its bytes are a
 // function of the rows, their grouping into calls of add, and what is passed to
-// createSegment: no clock, no random number.
+// newSegments: no clock, no random number.
 type segment struct {
 	disk   disk
 	name   string
@@ -65,25 +65,45 @@ type segment struct {
 
 const magic = "PAR1"
 
-// createSegment starts segment n. In a virtual run its finished row groups are
-// its own write-ahead file.
-func createSegment(d disk, n int, cols []column, m *Manifest) (*segment, error) {
-	s := &segment{disk: d, name: segmentName(n, segmentSuffix), cols: cols}
+// segments makes the segments of one run, one after the other: they share the
+// memory of their columns.
+type segments struct {
+	disk    disk
+	cols    []column
+	virtual bool
+	meta    format.FileMetaData // of a segment without rows
+	chunks  []*chunk
+}
+
+func newSegments(d disk, cols []column, m *Manifest) (*segments, error) {
 	meta, err := emptyMeta(cols, m)
 	if err != nil {
 		return nil, err
 	}
-	s.meta = *meta
-	if m.Virtual {
-		s.log = &groupLog{disk: d, name: segmentName(n, groupsSuffix), head: groupsHeader(cols)}
-	}
+	s := &segments{disk: d, cols: cols, virtual: m.Virtual, meta: *meta}
+	s.meta.RowGroups = nil // segments append to it
 	for i := range cols {
 		s.chunks = append(s.chunks, newChunk(&cols[i], m.Virtual))
 	}
-	if s.out, err = d.create(s.name + tmpSuffix); err != nil {
+	return s, nil
+}
+
+// create starts segment n, after the one before was finished. In a virtual run its
+// finished row groups are its own write-ahead file.
+func (s *segments) create(n int) (*segment, error) {
+	seg := &segment{disk: s.disk, name: segmentName(n, segmentSuffix), cols: s.cols, chunks: s.chunks, meta: s.meta}
+	for _, k := range s.chunks {
+		k.clearPage()
+		k.reset()
+	}
+	if s.virtual {
+		seg.log = &groupLog{disk: s.disk, name: segmentName(n, groupsSuffix), head: groupsHeader(s.cols)}
+	}
+	var err error
+	if seg.out, err = s.disk.create(seg.name + tmpSuffix); err != nil {
 		return nil, err
 	}
-	return s, nil
+	return seg, nil
 }
 
 // emptyMeta is the footer of a segment without rows, as the Parquet library

@@ -64,12 +64,12 @@ func (w *Writer) logged(n int64) {
 }
 
 // writeSegments turns batches into Parquet files and the latency log.
-func (w *Writer) writeSegments(cols []column, seg *segment, log *latencyLog) {
+func (w *Writer) writeSegments(made *segments, seg *segment, log *latencyLog) {
 	defer close(w.done)
 	segment := 1
 	for b := range w.full {
 		if w.Err() == nil {
-			w.fail(w.writeBatch(cols, &seg, segment, b, log))
+			w.fail(w.writeBatch(made, &seg, segment, b, log))
 		}
 		if b.last {
 			segment++
@@ -89,9 +89,9 @@ func (w *Writer) writeSegments(cols []column, seg *segment, log *latencyLog) {
 	w.mu.Unlock()
 }
 
-func (w *Writer) writeBatch(cols []column, seg **segment, n int, b *batch, log *latencyLog) error {
+func (w *Writer) writeBatch(made *segments, seg **segment, n int, b *batch, log *latencyLog) error {
 	if *seg == nil {
-		s, err := createSegment(w.disk, n, cols, &w.man)
+		s, err := made.create(n)
 		if err != nil {
 			return err
 		}

@@ -183,12 +183,16 @@ func (w *Writer) start(dir string, m Meta) error {
 	if err != nil {
 		return err
 	}
-	seg, err := createSegment(w.disk, 1, cols, &w.man)
+	made, err := newSegments(w.disk, cols, &w.man)
+	if err != nil {
+		return errors.Join(err, log.close())
+	}
+	seg, err := made.create(1)
 	if err != nil {
 		return errors.Join(err, log.close())
 	}
 	go w.logRows(newWALWriter(cols))
-	go w.writeSegments(cols, seg, log)
+	go w.writeSegments(made, seg, log)
 	return nil
 }
 
