@@ -1,10 +1,9 @@
 package record
 
 import (
-	"bytes"
-	"compress/zlib"
 	"encoding/base64"
 	"encoding/binary"
+	"hash/adler32"
 	"math"
 	"math/bits"
 )
@@ -90,16 +89,12 @@ const (
 )
 
 // histogramEncoder writes histograms in the compressed V2 encoding of
-// HdrHistogram, in base64. It keeps its buffers, of which the deflater's are
-// larger than any histogram.
-type histogramEncoder struct {
-	plain []byte
-	wrap  bytes.Buffer
-	zip   *zlib.Writer
-}
+// HdrHistogram, in base64. The compression is none: the counts of an interval are
+// few and small, and a deflater takes longer than all the rest.
+type histogramEncoder struct{ plain, stream []byte }
 
 // append appends the encoding of h, whose range ends at highest, to dst.
-func (e *histogramEncoder) append(dst []byte, h *histogram, highest int64) ([]byte, error) {
+func (e *histogramEncoder) append(dst []byte, h *histogram, highest int64) []byte {
 	const head = 40
 	b := append(e.plain[:0], make([]byte, head)...)
 	b = h.appendCounts(b)
@@ -112,29 +107,30 @@ func (e *histogramEncoder) append(dst []byte, h *histogram, highest int64) ([]by
 	binary.BigEndian.PutUint64(b[24:], uint64(highest))
 	binary.BigEndian.PutUint64(b[32:], math.Float64bits(1)) // conversion ratio
 
-	e.wrap.Reset()
-	e.wrap.Write(make([]byte, 8))
-	if e.zip == nil {
-		// The counts are few and small: matches are rare, and looking for them
-		// costs more than all the rest.
-		zip, err := zlib.NewWriterLevel(&e.wrap, zlib.HuffmanOnly)
-		if err != nil {
-			return dst, err
+	const outer = 8
+	z := binary.BigEndian.AppendUint32(e.stream[:0], histogramCompressedCookie)
+	z = appendStored(append(z, 0, 0, 0, 0), b)
+	binary.BigEndian.PutUint32(z[4:], uint32(len(z)-outer))
+	e.stream = z
+	return base64.StdEncoding.AppendEncode(dst, z)
+}
+
+// appendStored appends a zlib stream whose blocks hold b as it is.
+func appendStored(dst, b []byte) []byte {
+	sum := adler32.Checksum(b)
+	dst = append(dst, 0x78, 0x01) // deflate, window of 32 KiB, fastest
+	for last := byte(0); last == 0; {
+		n := min(len(b), math.MaxUint16)
+		if n == len(b) {
+			last = 1
 		}
-		e.zip = zip
-	} else {
-		e.zip.Reset(&e.wrap)
+		dst = append(dst, last)
+		dst = binary.LittleEndian.AppendUint16(dst, uint16(n))
+		dst = binary.LittleEndian.AppendUint16(dst, ^uint16(n))
+		dst = append(dst, b[:n]...)
+		b = b[n:]
 	}
-	if _, err := e.zip.Write(b); err != nil {
-		return dst, err
-	}
-	if err := e.zip.Close(); err != nil {
-		return dst, err
-	}
-	out := e.wrap.Bytes()
-	binary.BigEndian.PutUint32(out[0:], histogramCompressedCookie)
-	binary.BigEndian.PutUint32(out[4:], uint32(len(out)-8))
-	return base64.StdEncoding.AppendEncode(dst, out), nil
+	return binary.BigEndian.AppendUint32(dst, sum)
 }
 
 // appendCounts appends the counts up to the last that is not 0, as LEB128 of

@@ -34,11 +34,7 @@ func TestHistogramIsAnHdrHistogram(t *testing.T) {
 		if len(small) > 0 {
 			ours.addAll(small, slices.Min(small), slices.Max(small))
 		}
-		b, err := enc.append(nil, ours, latencyMaxUS)
-		if err != nil {
-			rt.Fatal(err)
-		}
-		back, err := hdr.Decode(b)
+		back, err := hdr.Decode(enc.append(nil, ours, latencyMaxUS))
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -49,6 +45,20 @@ func TestHistogramIsAnHdrHistogram(t *testing.T) {
 			rt.Fatalf("the largest value is %d, of the library's %d", ours.top(), theirs.Max())
 		}
 	})
+}
+
+// TestHistogramOfMoreThanABlock: the counts may take more bytes than a block holds.
+func TestHistogramOfMoreThanABlock(t *testing.T) {
+	var enc histogramEncoder
+	h := newHistogram(latencyMaxUS)
+	for i := range h.counts {
+		h.add(min(histogramTop(i), latencyMaxUS))
+		h.counts[i], h.n = 10_000, h.n+9_999
+	}
+	back, err := hdr.Decode(enc.append(nil, h, latencyMaxUS))
+	if err != nil || back.TotalCount() != h.n || len(enc.plain) <= math.MaxUint16 {
+		t.Errorf("%v: %d values of %d, in %d bytes", err, back.TotalCount(), h.n, len(enc.plain))
+	}
 }
 
 func TestHistogramAllocatesNothing(t *testing.T) {

@@ -144,11 +144,7 @@ func (l *latencyLog) flush() error {
 		}
 		l.lines = fmt.Appendf(l.lines, "Tag=%s,%f,%f,%f,", latencyTags[i],
 			float64(l.from/1e6)/1e3, float64(defaultLatencySpan/1e6)/1e3, float64(h.top())/1e6)
-		var err error
-		if l.lines, err = l.enc.append(l.lines, h, latencyMaxUS); err != nil {
-			return fmt.Errorf("write %s: %w", LatencyName, err)
-		}
-		l.lines = append(l.lines, '\n')
+		l.lines = append(l.enc.append(l.lines, h, latencyMaxUS), '\n')
 		h.reset()
 	}
 	_, err := l.out.Write(l.lines)

@@ -19,17 +19,23 @@ func (b *buckets) add(v, n int64) {
 
 // addAll counts each of values, which lie between least and most.
 func (b *buckets) addAll(values []int32, least, most int32) {
-	octave, _ := b.place(int64(least))
-	if last, _ := b.place(int64(most)); octave != last {
+	first, _ := b.place(int64(least))
+	last, _ := b.place(int64(most))
+	if last > first+1 {
 		for _, v := range values {
 			b.add(int64(v), 1)
 		}
 		return
 	}
-	// All buckets have one width, as those of the gaps of one request mostly do.
-	counts, mask := b.octave(octave), 1<<b.bits-1
+	// The gaps of one request lie in one doubling, or on both sides of its end.
+	low, high := b.octave(first), b.octave(last)
+	end := uint64(1) << (b.bits + first)
 	for _, v := range values {
-		counts[int(v)>>(octave&63)&mask]++
+		if u := uint64(v); u < end {
+			low[u>>(first&63)]++
+		} else {
+			high[u>>(last&63)]++
+		}
 	}
 }
 
