@@ -25,8 +25,9 @@ type Engine struct {
 	loop      clock.Loop
 	kv        *kv.Pool
 
-	transit, inbox, running list
-	waiting                 queue
+	// blocked sequences wait for something else than their turn, see block.
+	transit, inbox, blocked, running list
+	waiting                          queue
 
 	landing  landing
 	boundary boundary
@@ -105,7 +106,7 @@ func (e *Engine) Submit(s *Seq) error {
 	s.Arrival, s.Queued, s.Scheduled = now, clock.Never, clock.Never
 	s.FirstToken, s.LastToken = clock.Never, clock.Never
 	s.Output, s.Cached, s.Preemptions, s.Recomputed, s.Spent = 0, 0, 0, 0, Spent{}
-	s.sched = schedState{lands: now.Add(e.cfg.FrontEnd), preemptedAt: clock.Never}
+	s.sched = schedState{lands: now.Add(e.cfg.FrontEnd), preemptedAt: clock.Never, blockedAt: clock.Never}
 	e.kv.Open(&s.sched.table, e.shareable(s))
 
 	// FrontEnd is the same for all, so transit is in order of landing; ID decides
@@ -153,7 +154,7 @@ func (e *Engine) shareable(s *Seq) []uint64 {
 // does nothing if s is not in this engine.
 func (e *Engine) Abort(s *Seq) {
 	switch s.sched.in {
-	case &e.transit, &e.inbox, &e.waiting.list, &e.running:
+	case &e.transit, &e.inbox, &e.waiting.list, &e.blocked, &e.running:
 	default:
 		return
 	}
@@ -178,6 +179,7 @@ func (e *Engine) leave(s *Seq, now clock.Time, why Finish) {
 			r.s = nil
 		}
 	}
+	s.arrived(now)
 	s.resume(now)
 	s.settle(now)
 	if in := s.sched.in; in == &e.waiting.list {
@@ -205,7 +207,14 @@ func (l *landing) Fire(now clock.Time) {
 		e.inbox.pushBack(s)
 	}
 	l.arm()
-	if e.inbox.n > 0 && !e.awake {
+	if e.inbox.n > 0 {
+		e.wake(now)
+	}
+}
+
+// wake has the engine schedule at this instant, if it sleeps.
+func (e *Engine) wake(now clock.Time) {
+	if !e.awake {
 		e.awake = true
 		e.loop.At(now, clock.RankStep, &e.boundary)
 	}

@@ -7,6 +7,9 @@ package engine
 type queue struct {
 	list
 	byPriority bool
+	// newest and oldest are the last turns that were given at the end and at the
+	// front.
+	newest, oldest int64
 	// heap holds the list's members if byPriority: a binary heap.
 	heap []*Seq
 }
@@ -24,13 +27,28 @@ func (q *queue) first() *Seq {
 
 // add puts a new sequence into the queue.
 func (q *queue) add(s *Seq) {
+	q.newest++
+	s.sched.turn = q.newest
 	q.list.pushBack(s)
 	q.push(s)
 }
 
 // giveBack puts a preempted sequence into the queue.
 func (q *queue) giveBack(s *Seq) {
+	q.oldest--
+	s.sched.turn = q.oldest
 	q.list.pushFront(s)
+	q.push(s)
+}
+
+// restore puts a sequence that was taken out back to its turn, which is near the
+// front: only those that are not blocked pass it.
+func (q *queue) restore(s *Seq) {
+	var after *Seq
+	for at := q.head; at != nil && at.sched.turn < s.sched.turn; at = at.sched.next {
+		after = at
+	}
+	q.list.insertAfter(after, s)
 	q.push(s)
 }
 

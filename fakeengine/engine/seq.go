@@ -64,7 +64,7 @@ type Seq struct {
 
 // Spent divides the time from Arrival to the end, in nanoseconds; the parts sum
 // to it exactly. Preempted is kept up to date, PrefillNS and DecodeNS until the
-// last step, the others are known when the sequence is over.
+// last step, TransferNS until the last transfer, the others are known when the sequence is over.
 type Spent struct {
 	// FrontEndNS is before the scheduler could see the sequence, and QueueNS from
 	// then until it was first scheduled: vLLM's queue time and the wait for the
@@ -80,6 +80,10 @@ type Spent struct {
 	InterferenceNS int64
 	// PreemptedNS is from preemptions until scheduled again.
 	PreemptedNS int64
+	// TransferNS is the time in which KV blocks or an adapter were on their way to
+	// the GPU and the sequence could do nothing but wait for them. It is part of
+	// neither the queue nor the preempted time.
+	TransferNS int64
 }
 
 // schedState is what the scheduler keeps in a sequence.
@@ -87,6 +91,7 @@ type schedState struct {
 	next, prev *Seq  // neighbours in the list in
 	in         *list // nil: not in the engine
 	place      int   // in the heap of the waiting queue
+	turn       int64 // its order in the waiting queue
 	lands      clock.Time
 	row        [2]int // index in the rows of the engine's steps, by place in the pipe
 	// computed counts the tokens whose KV is or will be there when the scheduled
@@ -97,7 +102,11 @@ type schedState struct {
 	// they are computed, then decodes.
 	goal        int
 	preemptedAt clock.Time // Never: not preempted now
-	table       kv.Table
+	// blockedAt is when it began to wait for a transfer; Never: it does not.
+	// blockedNS is how long it did before it was first scheduled.
+	blockedAt clock.Time
+	blockedNS int64
+	table     kv.Table
 }
 
 // Reset clears the Seq for another use. It must not be in an engine.

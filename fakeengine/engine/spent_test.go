@@ -164,11 +164,11 @@ func (a *auditor) step(b *steptime.Batch) {
 
 func (a *auditor) finished(s *Seq) {
 	a.over++
-	sum := s.FrontEndNS + s.QueueNS + s.PrefillNS + s.DecodeNS + s.InterferenceNS + s.PreemptedNS
+	sum := s.FrontEndNS + s.QueueNS + s.PrefillNS + s.DecodeNS + s.InterferenceNS + s.PreemptedNS + s.TransferNS
 	if total := int64(a.loop.Now() - s.Arrival); sum != total {
 		a.rt.Fatalf("sequence %d: the parts sum to %d ns, from arrival to end are %d: %+v", s.ID, sum, total, s.Spent)
 	}
-	for _, part := range []int64{s.FrontEndNS, s.QueueNS, s.PrefillNS, s.DecodeNS, s.InterferenceNS, s.PreemptedNS} {
+	for _, part := range []int64{s.FrontEndNS, s.QueueNS, s.PrefillNS, s.DecodeNS, s.InterferenceNS, s.PreemptedNS, s.TransferNS} {
 		if part < 0 {
 			a.rt.Fatalf("sequence %d: a part below zero: %+v", s.ID, s.Spent)
 		}

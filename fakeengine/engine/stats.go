@@ -11,7 +11,8 @@ type counters struct {
 // one.
 type Stats struct {
 	// Arriving sequences were submitted and not yet seen by the scheduler;
-	// Waiting and Running are the scheduler's queues.
+	// Waiting and Running are the scheduler's queues. Waiting ones include those
+	// that wait for a transfer or an adapter's place.
 	Arriving, Waiting, Running int
 	// KVUsed is the fraction of usable KV blocks that sequences hold, 0 to 1.
 	KVUsed float64
@@ -35,7 +36,7 @@ type Stats struct {
 func (e *Engine) Stats() Stats {
 	c, k := &e.counters, e.kv.Counters()
 	return Stats{
-		Arriving: e.transit.n + e.inbox.n, Waiting: e.waiting.n, Running: e.running.n,
+		Arriving: e.transit.n + e.inbox.n, Waiting: e.waiting.n + e.blocked.n, Running: e.running.n,
 		KVUsed:        e.kv.Used(),
 		PrefixQueries: k.Queries, PrefixHits: k.Hits, Evictions: k.Evictions,
 		Preemptions: c.preemptions, Recomputed: c.recomputed,

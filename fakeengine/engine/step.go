@@ -161,11 +161,12 @@ func (s *Seq) settle(now clock.Time) {
 	landed := min(s.sched.lands, now)
 	s.FrontEndNS = int64(landed - s.Arrival)
 	if !s.Scheduled.Known() {
-		s.QueueNS = int64(now - landed)
+		s.QueueNS = int64(now-landed) - s.sched.blockedNS
 		return
 	}
-	s.QueueNS = int64(s.Scheduled - landed)
-	s.InterferenceNS = int64(now-s.Scheduled) - s.PrefillNS - s.DecodeNS - s.PreemptedNS
+	s.QueueNS = int64(s.Scheduled-landed) - s.sched.blockedNS
+	later := s.TransferNS - s.sched.blockedNS
+	s.InterferenceNS = int64(now-s.Scheduled) - s.PrefillNS - s.DecodeNS - s.PreemptedNS - later
 }
 
 // ns rounds picoseconds up to the nanoseconds of the loop.
