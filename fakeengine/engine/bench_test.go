@@ -52,7 +52,7 @@ type recycler struct {
 func (r *recycler) Tokens(*Seq, clock.Time, int) {}
 
 func (r *recycler) Finished(s *Seq, _ clock.Time, _ Finish) {
-	next := Seq{ID: s.ID, Prompt: s.Prompt, MaxTokens: s.MaxTokens, Priority: s.Priority, Hashes: s.Hashes, Shared: s.Shared, Sink: r}
+	next := Seq{ID: s.ID, Prompt: s.Prompt, MaxTokens: s.MaxTokens, Priority: s.Priority, Adapter: s.Adapter, Hashes: s.Hashes, Shared: s.Shared, Sink: r}
 	s.Reset()
 	*s = next
 	if err := r.e.Submit(s); err != nil {
@@ -73,6 +73,9 @@ func busy(t testing.TB, cfg Config, n, prompt, out int) (*stepper, *Engine) {
 	r := &recycler{t, e}
 	for i := range n {
 		s := &Seq{ID: uint64(i), Prompt: prompt, MaxTokens: out, Priority: i % 3, Shared: prompt, Sink: r}
+		if cfg.LoRA.MaxLoras > 0 {
+			s.Adapter = uint16(i % 4)
+		}
 		for b := range prompt / 16 {
 			s.Hashes = append(s.Hashes, uint64(i<<8|b))
 		}
@@ -95,6 +98,7 @@ func TestStepsDoNotAllocate(t *testing.T) {
 		{"asynchronous", func(c *Config) { c.AsyncScheduling = true }},
 		{"priority", func(c *Config) { c.Policy = Priority }},
 		{"asynchronous priority, unhashed first", func(c *Config) { c.AsyncScheduling, c.Policy, c.PrependUnhashed = true, Priority, true }},
+		{"adapters", func(c *Config) { c.LoRA = LoRA{MaxLoras: 2, MaxCPULoras: 3, Fetch: 1000, Load: 1000, Step: 1000} }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := serving(300, 8192)

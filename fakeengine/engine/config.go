@@ -65,6 +65,8 @@ type Config struct {
 	// FrontEnd is the time from Submit until the scheduler can see a sequence
 	// (parsing, tokenising); 0: none.
 	FrontEnd time.Duration
+	// LoRA is the engine's adapters; the zero value: none.
+	LoRA LoRA
 
 	ablate ablation
 }
@@ -106,6 +108,9 @@ func (c *Config) validate() error {
 	case !c.ChunkedPrefill && c.Batching != Static && c.MaxNumBatchedTokens < c.MaxModelLen:
 		return fmt.Errorf("engine: MaxNumBatchedTokens is %d, less than MaxModelLen %d: without chunked prefill a prompt must fit into one step; raise the one, lower the other, or turn ChunkedPrefill on", c.MaxNumBatchedTokens, c.MaxModelLen)
 	}
+	if err := c.LoRA.validate(); err != nil {
+		return fmt.Errorf("engine: %w", err)
+	}
 	return nil
 }
 
@@ -118,6 +123,7 @@ const (
 	NoOutput                      // MaxTokens < 1
 	LongerThanLen                 // Prompt + MaxTokens > MaxModelLen
 	LargerThanPool                // needs more blocks than there are
+	NoAdapters                    // Adapter is set, and the engine serves none
 )
 
 // Rejected is Submit's error for a sequence that can never run, whatever the
@@ -137,6 +143,8 @@ func (r *Rejected) Error() string {
 		return fmt.Sprintf("max_tokens is %d: need at least 1", r.Need)
 	case LongerThanLen:
 		return fmt.Sprintf("prompt and max_tokens make %d tokens, the model's context length is %d: shorten the prompt or ask for fewer tokens", r.Need, r.Limit)
+	case NoAdapters:
+		return fmt.Sprintf("adapter %d is asked for, the engine serves the base model only: leave it out, or give the engine places for adapters", r.Need)
 	default:
 		return fmt.Sprintf("prompt and max_tokens need %d KV blocks, the engine has %d: shorten the prompt or ask for fewer tokens", r.Need, r.Limit)
 	}

@@ -16,6 +16,9 @@
 //	R25-R26  scheduling ahead of the outputs
 //	R32-R33  the instants of a request
 //
+// LoRA adapters have places on the GPU and in host memory; what a step lacks is
+// brought before it starts.
+//
 // Seq.Spent divides the time of a request by cause; its parts sum to the whole.
 //
 // It draws no chance, speaks no protocol, and makes no text. It is driven by one

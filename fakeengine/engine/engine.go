@@ -25,9 +25,11 @@ type Engine struct {
 	loop      clock.Loop
 	kv        *kv.Pool
 
-	// blocked sequences wait for something else than their turn, see block.
-	transit, inbox, blocked, running list
-	waiting                          queue
+	// blocked sequences wait for something else than their turn, see block, and
+	// those aside for an adapter's place.
+	transit, inbox, blocked, aside, running list
+	waiting                                 queue
+	lora                                    *adapters // nil: none are served
 
 	landing  landing
 	boundary boundary
@@ -78,7 +80,7 @@ func New(cfg Config, m steptime.Model, loop clock.Loop) (*Engine, error) {
 		cfg:       cfg,
 		watermark: int(cfg.Watermark * float64(cfg.NumGPUBlocks)),
 		budget:    cfg.MaxNumBatchedTokens,
-		model:     m, loop: loop, kv: pool, depth: 1,
+		model:     m, loop: loop, kv: pool, depth: 1, lora: newAdapters(cfg.LoRA),
 	}
 	if cfg.AsyncScheduling {
 		e.depth = 2
@@ -137,6 +139,8 @@ func (e *Engine) check(s *Seq) error {
 		return &Rejected{NoOutput, s.MaxTokens, 1}
 	case total > e.cfg.MaxModelLen:
 		return &Rejected{LongerThanLen, total, e.cfg.MaxModelLen}
+	case s.Adapter != 0 && e.lora == nil:
+		return &Rejected{NoAdapters, int(s.Adapter), 0}
 	case blocks > e.kv.Usable():
 		return &Rejected{LargerThanPool, blocks, e.kv.Usable()}
 	}
@@ -154,7 +158,7 @@ func (e *Engine) shareable(s *Seq) []uint64 {
 // does nothing if s is not in this engine.
 func (e *Engine) Abort(s *Seq) {
 	switch s.sched.in {
-	case &e.transit, &e.inbox, &e.waiting.list, &e.blocked, &e.running:
+	case &e.transit, &e.inbox, &e.waiting.list, &e.blocked, &e.aside, &e.running:
 	default:
 		return
 	}

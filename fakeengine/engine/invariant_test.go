@@ -20,6 +20,7 @@ type job struct {
 	stop, shared int
 	priority     int
 	family       uint64
+	adapter      uint16
 	abort        clock.Time // Never: not aborted
 }
 
@@ -41,6 +42,9 @@ func drawConfig(t *rapid.T) Config {
 		Watermark:            rapid.SampledFrom([]float64{0, 0, 0.01, 0.2}).Draw(t, "watermark"),
 		FrontEnd:             time.Duration(rapid.SampledFrom([]int{0, 300, 1000}).Draw(t, "front end")) * time.Microsecond,
 	}
+	if n := rapid.IntRange(0, 3).Draw(t, "adapters"); n > 0 {
+		cfg.LoRA = LoRA{MaxLoras: n, MaxCPULoras: n + rapid.IntRange(0, 2).Draw(t, "more in host memory")}
+	}
 	cfg.NumGPUBlocks = 1 + (40+cfg.BlockSize-1)/cfg.BlockSize + rapid.IntRange(0, 40).Draw(t, "more blocks")
 	if !cfg.ChunkedPrefill && cfg.Batching == Continuous {
 		cfg.MaxNumBatchedTokens = cfg.MaxModelLen
@@ -53,11 +57,12 @@ func drawConfig(t *rapid.T) Config {
 func drawJobs(t *rapid.T) []job {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) job {
 		j := job{
-			at:     ms / 2 * clock.Time(rapid.IntRange(0, 60).Draw(t, "at")),
-			prompt: rapid.IntRange(1, 24).Draw(t, "prompt"),
-			out:    rapid.IntRange(1, 16).Draw(t, "out"),
-			stop:   rapid.SampledFrom([]int{0, 0, 0, 2, 5}).Draw(t, "stop"),
-			family: rapid.Uint64Range(1, 3).Draw(t, "family"),
+			at:      ms / 2 * clock.Time(rapid.IntRange(0, 60).Draw(t, "at")),
+			prompt:  rapid.IntRange(1, 24).Draw(t, "prompt"),
+			out:     rapid.IntRange(1, 16).Draw(t, "out"),
+			stop:    rapid.SampledFrom([]int{0, 0, 0, 2, 5}).Draw(t, "stop"),
+			family:  rapid.Uint64Range(1, 3).Draw(t, "family"),
+			adapter: uint16(rapid.IntRange(0, 5).Draw(t, "adapter")),
 
 			priority: rapid.IntRange(-1, 1).Draw(t, "priority"),
 			abort:    clock.Never,
@@ -86,8 +91,11 @@ func (l *lab) offer(jobs []job, order []int) {
 	for _, i := range order {
 		j := jobs[i]
 		s := &Seq{ID: uint64(i + 1), Prompt: j.prompt, MaxTokens: j.out, StopAt: j.stop, Shared: j.shared, Priority: j.priority, Sink: l}
+		if l.e.lora != nil {
+			s.Adapter = j.adapter
+		}
 		for b := range j.prompt / l.e.cfg.BlockSize {
-			s.Hashes = append(s.Hashes, j.family<<16|uint64(b))
+			s.Hashes = append(s.Hashes, uint64(s.Adapter)<<32|j.family<<16|uint64(b))
 		}
 		l.seqs[i] = s
 		l.loop.At(j.at, clock.RankArrival, call{s.ID, func() {
@@ -127,10 +135,36 @@ func (w *watch) step(b *steptime.Batch) {
 		}
 	}
 	w.waiting = w.waiting[:0]
-	for s := e.waiting.head; s != nil; s = s.sched.next {
-		w.waiting = append(w.waiting, s)
+	for _, l := range []*list{&e.waiting.list, &e.aside} {
+		for s := l.head; s != nil; s = s.sched.next {
+			w.waiting = append(w.waiting, s)
+		}
 	}
+	w.checkAdapters(b)
 	w.checkWork(b)
+}
+
+// checkAdapters: no step has more adapters than places, and nobody waits for a
+// place that there is.
+func (w *watch) checkAdapters(b *steptime.Batch) {
+	e := w.e
+	in := map[uint16]bool{}
+	for _, r := range e.pipe[e.next()].rows {
+		if r.s.Adapter != 0 {
+			in[r.s.Adapter] = true
+		}
+	}
+	if len(in) > e.cfg.LoRA.MaxLoras {
+		w.rt.Fatalf("a step has %d adapters, and there are %d places", len(in), e.cfg.LoRA.MaxLoras)
+	}
+	if e.preempted || b.Tokens == e.budget || e.running.n == e.cfg.MaxNumSeqs || e.cfg.Batching == Static || e.waiting.n > 0 {
+		return // the queue was not read to its end
+	}
+	for s := e.aside.head; s != nil; s = s.sched.next {
+		if len(in) < e.cfg.LoRA.MaxLoras || in[s.Adapter] {
+			w.rt.Fatalf("sequence %d was set aside for adapter %d; the step has %v and %d places", s.ID, s.Adapter, in, e.cfg.LoRA.MaxLoras)
+		}
+	}
 }
 
 // checkWork: a step leaves nothing undone that it could have done.

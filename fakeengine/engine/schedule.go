@@ -38,6 +38,9 @@ func (e *Engine) schedule(now clock.Time) bool {
 	st := &e.pipe[e.next()]
 	st.reset()
 	budget := e.scheduleRunning(st, now)
+	if e.lora != nil {
+		e.lora.begin(st)
+	}
 	if !e.preempted {
 		e.scheduleWaiting(st, now, budget)
 	}
@@ -48,12 +51,25 @@ func (e *Engine) schedule(now clock.Time) bool {
 	if st.ps <= 0 {
 		panic(fmt.Sprintf("engine %d: the step-time model gave %d ps for %+v: a step must take time", e.cfg.ID, st.ps, st.batch))
 	}
-	e.share(st)
+	if e.lora != nil {
+		e.adapt(st)
+	} else {
+		e.share(st)
+	}
 	if e.flying == 0 {
 		e.endPS += st.ps
 	}
 	e.flying++
 	return true
+}
+
+// adapt adds what adapters cost to a step. All in it wait for their loads.
+func (e *Engine) adapt(st *step) {
+	var load int64
+	load, st.adapterPS = e.lora.settle(st)
+	st.ps += st.adapterPS
+	e.share(st)
+	st.ps += load
 }
 
 // next is the place in the pipe behind the steps in it.
@@ -91,8 +107,15 @@ func (e *Engine) scheduleWaiting(st *step, now clock.Time, budget int) {
 	if e.cfg.Batching == Static && e.running.n > 0 {
 		return
 	}
+	if e.lora != nil && !e.lora.full() {
+		e.takeBack()
+	}
 	for budget > 0 && e.waiting.n > 0 && e.running.n < e.cfg.MaxNumSeqs {
 		s := e.waiting.first()
+		if e.lora != nil && !e.lora.admits(s.Adapter) {
+			e.setAside(s)
+			continue
+		}
 		tokens := s.tokens()
 		hit := e.kv.Match(&s.sched.table, tokens)
 		if e.cfg.ablate.coldResume && s.Preemptions > 0 {
@@ -121,6 +144,9 @@ func (e *Engine) scheduleWaiting(st *step, now clock.Time, budget int) {
 			s.Scheduled, s.Cached = now, computed
 		}
 		s.resume(now)
+		if e.lora != nil {
+			e.lora.join(s.Adapter)
+		}
 		s.sched.computed, s.sched.goal = computed, tokens
 		budget -= n
 		e.advance(st, s, n)

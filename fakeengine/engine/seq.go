@@ -31,8 +31,12 @@ type Seq struct {
 	StopAt int
 	// Priority is for the policy of that name: smaller is served first.
 	Priority int
+	// Adapter is the number of the LoRA adapter; 0: the base model. Numbers are the
+	// caller's, and dense: a table of the highest one is kept.
+	Adapter uint16
 	// Hashes names each full block of the prompt (chained, in blocks of the
-	// engine's block size); nil: nothing can be shared.
+	// engine's block size), and what else its content depends on, such as the
+	// adapter; nil: nothing can be shared.
 	Hashes []uint64
 	// Shared is the number of leading prompt tokens that another request could
 	// have in common. Blocks beyond it stay out of the prefix index; only the

@@ -26,6 +26,9 @@ type Stats struct {
 	// PromptTokens counts the prompts of sequences that gave a first token,
 	// GenerationTokens the output tokens.
 	PromptTokens, GenerationTokens int64
+	// AdapterLoads counts LoRA adapters that were copied to the GPU, AdapterFetches
+	// those of them that were read from their files first.
+	AdapterLoads, AdapterFetches int64
 	// Finished and Aborted sequences.
 	Finished, Aborted int64
 	// Steps and their total duration in picoseconds.
@@ -35,8 +38,8 @@ type Stats struct {
 // Stats reads the engine. It costs no allocation.
 func (e *Engine) Stats() Stats {
 	c, k := &e.counters, e.kv.Counters()
-	return Stats{
-		Arriving: e.transit.n + e.inbox.n, Waiting: e.waiting.n + e.blocked.n, Running: e.running.n,
+	out := Stats{
+		Arriving: e.transit.n + e.inbox.n, Waiting: e.waiting.n + e.blocked.n + e.aside.n, Running: e.running.n,
 		KVUsed:        e.kv.Used(),
 		PrefixQueries: k.Queries, PrefixHits: k.Hits, Evictions: k.Evictions,
 		Preemptions: c.preemptions, Recomputed: c.recomputed,
@@ -44,4 +47,8 @@ func (e *Engine) Stats() Stats {
 		Finished: c.finished, Aborted: c.aborted,
 		Steps: c.steps, BusyPS: c.busyPS,
 	}
+	if e.lora != nil {
+		out.AdapterLoads, out.AdapterFetches = e.lora.loads, e.lora.fetches
+	}
+	return out
 }

@@ -19,6 +19,8 @@ type step struct {
 	decodes  steptime.Batch
 	decodeNS int64
 	prefills []prefill
+	// adapterPS is how much of the computing is due to adapters.
+	adapterPS int64
 }
 
 // row is the share of one sequence in a step.
@@ -36,11 +38,12 @@ type row struct {
 const charged = -1
 
 // prefill is a row that computes what was known of its sequence at admission.
-// ns is the duration of the step without other prefills.
+// ns is the duration of the step without other prefills, and load the time before
+// it in which the sequence's adapter was brought to the GPU.
 type prefill struct {
-	from, n int
-	emits   bool
-	ns      int64
+	from, n  int
+	emits    bool
+	ns, load int64
 }
 
 // random is a model whose steps vary. Mean is what Step(b) varies around; it
@@ -106,7 +109,7 @@ func (e *Engine) share(st *step) {
 			return
 		}
 	}
-	whole := st.ps
+	whole := st.ps - st.adapterPS
 	if e.varies {
 		whole = e.mean(&st.batch)
 	}
@@ -149,7 +152,10 @@ func (e *Engine) charge(r *row, d int64) {
 	case r.prefill == charged:
 	case s.sched.in != &e.running: // preempted; that time is counted elsewhere
 	case r.prefill > 0:
-		s.PrefillNS += min(d, st.prefills[r.prefill-1].ns)
+		p := &st.prefills[r.prefill-1]
+		load := min(d, p.load)
+		s.TransferNS += load
+		s.PrefillNS += min(d-load, p.ns)
 	default:
 		s.DecodeNS += min(d, st.decodeNS)
 	}
