@@ -9,6 +9,7 @@
 //	router  which replica gets the request
 //	engine  which sequences compute which tokens in which step
 //	kv      which blocks hold them, and what is found again
+//	spec    how many drafted tokens are accepted, if the engine speculates
 //	steptime, profiles
 //	        how long the step takes on a given GPU and model
 //

@@ -62,6 +62,8 @@ type Config struct {
 	// PrependUnhashed puts blocks without cached content to the front of the free
 	// list, so that they are used before content is evicted (R18).
 	PrependUnhashed bool
+	// Speculation: tokens are drafted and verified several in a step.
+	Speculation Speculation
 	// FrontEnd is the time from Submit until the scheduler can see a sequence
 	// (parsing, tokenising); 0: none.
 	FrontEnd time.Duration
@@ -109,6 +111,9 @@ func (c *Config) validate() error {
 		return fmt.Errorf("engine: MaxNumBatchedTokens is %d, less than MaxModelLen %d: without chunked prefill a prompt must fit into one step; raise the one, lower the other, or turn ChunkedPrefill on", c.MaxNumBatchedTokens, c.MaxModelLen)
 	}
 	if err := c.LoRA.validate(); err != nil {
+		return fmt.Errorf("engine: %w", err)
+	}
+	if err := c.Speculation.validate(c.AsyncScheduling); err != nil {
 		return fmt.Errorf("engine: %w", err)
 	}
 	return nil

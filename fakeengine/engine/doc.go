@@ -14,6 +14,7 @@
 //	R16-R20  blocks: eviction, sharing, naming (package kv)
 //	R22-R24  which rows emit tokens, when sequences end and free their blocks
 //	R25-R26  scheduling ahead of the outputs
+//	R27-R31  speculative decoding (package spec has the chance in it)
 //	R32-R33  the instants of a request
 //
 // LoRA adapters have places on the GPU and in host memory; what a step lacks is
@@ -21,6 +22,12 @@
 //
 // Seq.Spent divides the time of a request by cause; its parts sum to the whole.
 //
-// It draws no chance, speaks no protocol, and makes no text. It is driven by one
+// With Config.Speculation each step of an answer verifies drafts: it takes 1+k tokens
+// of the budget, blocks for them and for the drafter's own, and gives what was
+// accepted and one token more, in one call of Sink.Tokens. What was rejected is
+// computed again. Blocks are named by tokens that are known, never by drafts. A
+// sequence that is preempted loses its drafts.
+//
+// It draws no chance of its own, speaks no protocol, and makes no text. It is driven by one
 // clock.Loop and must be called from within that loop's events.
 package engine

@@ -44,7 +44,8 @@ type Engine struct {
 	preempted     bool  // the last scheduling preempted
 	endPS         int64 // picoseconds
 
-	counters counters
+	counters   counters
+	speculated Speculated
 }
 
 // landing is the event at which the head of transit reaches the inbox.
@@ -109,6 +110,10 @@ func (e *Engine) Submit(s *Seq) error {
 	s.FirstToken, s.LastToken = clock.Never, clock.Never
 	s.Output, s.Cached, s.Preemptions, s.Recomputed, s.Spent = 0, 0, 0, 0, Spent{}
 	s.sched = schedState{lands: now.Add(e.cfg.FrontEnd), preemptedAt: clock.Never, blockedAt: clock.Never}
+	s.Verified, s.Drafted, s.Accepted = 0, 0, 0
+	if e.speculates() {
+		s.sched.luck = e.cfg.Speculation.Model.Request(s.ID)
+	}
 	e.kv.Open(&s.sched.table, e.shareable(s))
 
 	// FrontEnd is the same for all, so transit is in order of landing; ID decides
@@ -131,7 +136,7 @@ func (e *Engine) check(s *Seq) error {
 	}
 	total := s.Prompt + s.MaxTokens
 	// The last token is never fed back, so it takes no place in the cache (R24).
-	blocks := e.kv.Blocks(total - 1)
+	blocks := e.kv.Blocks(min(total-1+e.overhang(), e.cfg.MaxModelLen))
 	switch {
 	case s.Prompt < 1:
 		return &Rejected{NoPrompt, s.Prompt, 1}

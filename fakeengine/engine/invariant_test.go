@@ -46,6 +46,11 @@ func drawConfig(t *rapid.T) Config {
 		cfg.LoRA = LoRA{MaxLoras: n, MaxCPULoras: n + rapid.IntRange(0, 2).Draw(t, "more in host memory")}
 	}
 	cfg.NumGPUBlocks = 1 + (40+cfg.BlockSize-1)/cfg.BlockSize + rapid.IntRange(0, 40).Draw(t, "more blocks")
+	if rapid.IntRange(0, 2).Draw(t, "speculation") == 0 {
+		cfg.Speculation = drawSpeculation(t, &cfg)
+		overhang := cfg.Speculation.Lookahead + 2*cfg.Speculation.Model.Drafts()
+		cfg.NumGPUBlocks += (overhang + cfg.BlockSize - 1) / cfg.BlockSize
+	}
 	if !cfg.ChunkedPrefill && cfg.Batching == Continuous {
 		cfg.MaxNumBatchedTokens = cfg.MaxModelLen
 	}
@@ -134,6 +139,11 @@ func (w *watch) step(b *steptime.Batch) {
 			w.rt.Fatalf("invariant 8: sequence %d was admitted in a step that preempted", s.ID)
 		}
 	}
+	for s := e.running.head; s != nil; s = s.sched.next {
+		if n := s.sched.table.Named() * e.cfg.BlockSize; n > s.tokens() {
+			w.rt.Fatalf("sequence %d: blocks of %d tokens are named, %d are known", s.ID, n, s.tokens())
+		}
+	}
 	w.waiting = w.waiting[:0]
 	for _, l := range []*list{&e.waiting.list, &e.aside} {
 		for s := l.head; s != nil; s = s.sched.next {
@@ -176,7 +186,7 @@ func (w *watch) checkWork(b *steptime.Batch) {
 	// Who preempts himself ends the phase, and need not be the last one there
 	// under the priority policy (R6).
 	for s := e.running.head; s != nil && (!e.preempted || e.cfg.Policy == FCFS); s = s.sched.next {
-		if s.lacks() > 0 && e.pipe[e.next()].find(s) == nil {
+		if e.wants(s) > 0 && e.pipe[e.next()].find(s) == nil {
 			w.rt.Fatalf("invariant 9: sequence %d runs, has no row, and %d tokens of budget are left", s.ID, e.budget-b.Tokens)
 		}
 	}
@@ -186,11 +196,14 @@ func (w *watch) checkWork(b *steptime.Batch) {
 	}
 	// The head's first chunk, after its hits, in blocks that are free beside the
 	// watermark.
-	hit := e.kv.Match(&s.sched.table, s.tokens())
+	hit := e.match(s)
 	n := min(e.chunk(s.tokens()-hit*e.cfg.BlockSize), e.budget-b.Tokens)
 	need := hit*e.cfg.BlockSize + n
+	if e.cfg.Speculation.AdmissionLookahead {
+		need = e.slots(need)
+	}
 	if e.cfg.ReserveFullISL {
-		need = s.tokens()
+		need = max(need, s.tokens())
 	}
 	if e.kv.Blocks(need)+e.watermark <= e.kv.Free() {
 		w.rt.Fatalf("invariant 9: sequence %d waits for %d blocks, %d are free", s.ID, e.kv.Blocks(need), e.kv.Free())
@@ -198,11 +211,14 @@ func (w *watch) checkWork(b *steptime.Batch) {
 }
 
 func (w *watch) token(s *Seq) {
-	w.given[s]++
+	w.given[s] += w.burst
+	if most := w.e.burst(); w.burst < 1 || w.burst > most {
+		w.rt.Fatalf("sequence %d gave %d tokens in a step, at most %d", s.ID, w.burst, most)
+	}
 	if w.given[s] != s.Output {
 		w.rt.Fatalf("invariant 8: sequence %d gave %d tokens, counts %d", s.ID, w.given[s], s.Output)
 	}
-	if s.Output == 1 {
+	if s.Output == w.burst {
 		w.first[s] = s.FirstToken
 	}
 	if s.FirstToken != w.first[s] || s.LastToken != w.loop.Now() {
@@ -225,6 +241,7 @@ func TestInvariants7To9UnderRandomLoad(t *testing.T) {
 			rt.Fatalf("invariant 9: the engine sleeps with work left: %+v", got)
 		}
 		var tokens, recomputed, preemptions int64
+		var drafts, drafted, accepted int64
 		for i, s := range l.seqs {
 			j := jobs[i]
 			want := j.out
@@ -238,7 +255,11 @@ func TestInvariants7To9UnderRandomLoad(t *testing.T) {
 			tokens += int64(s.Output)
 			recomputed += int64(s.Recomputed)
 			preemptions += int64(s.Preemptions)
+			drafts += int64(s.Verified)
+			drafted += int64(s.Drafted)
+			accepted += int64(s.Accepted)
 		}
+		checkSpeculated(rt, l.e.Speculated(), drafts, drafted, accepted)
 		if got.GenerationTokens != tokens || got.Recomputed != recomputed || got.Preemptions != preemptions ||
 			got.Finished+got.Aborted != int64(len(jobs)) || got.Steps != int64(len(l.steps)) || got.BusyPS != got.Steps*l.cost {
 			rt.Fatalf("totals %+v differ from the sequences' %d tokens, %d recomputed, %d preemptions, %d steps", got, tokens, recomputed, preemptions, len(l.steps))
@@ -268,7 +289,7 @@ func (l *lab) digest() uint64 {
 	h := fnv.New64a()
 	fmt.Fprintln(h, l.steps)
 	fmt.Fprintln(h, l.outputs)
-	fmt.Fprintf(h, "%+v\n", l.e.Stats())
+	fmt.Fprintf(h, "%+v %+v\n", l.e.Stats(), l.e.Speculated())
 	for _, s := range l.seqs {
 		fmt.Fprintln(h, s.Arrival, s.Queued, s.Scheduled, s.FirstToken, s.LastToken, s.Cached, s.Recomputed, s.PreemptedNS)
 	}

@@ -26,6 +26,7 @@ type lab struct {
 	// outputs has one line for each token and end, with the time in ms.
 	outputs []string
 	seqs    []*Seq
+	burst   int // tokens of the last output
 	onStep  func(*steptime.Batch)
 	onToken func(*Seq)
 	onEnd   func(*Seq)
@@ -85,9 +86,10 @@ func (l *lab) checkBlocks() {
 }
 
 func (l *lab) Tokens(s *Seq, now clock.Time, n int) {
-	for range n {
-		l.outputs = append(l.outputs, fmt.Sprintf("%d token %d at %v", s.ID, s.Output, float64(now)/1e6))
+	for i := range n {
+		l.outputs = append(l.outputs, fmt.Sprintf("%d token %d at %v", s.ID, s.Output-n+1+i, float64(now)/1e6))
 	}
+	l.burst = n
 	if l.onToken != nil {
 		l.onToken(s)
 	}

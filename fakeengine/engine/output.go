@@ -28,20 +28,27 @@ func (e *Engine) finishStep(now clock.Time) {
 		if !r.emits { // R22
 			continue
 		}
-		s.Output++
+		n := 1
+		if e.speculates() {
+			n = e.verify(r)
+		}
+		s.Output += n
 		s.sched.pending--
 		s.LastToken = now
-		e.counters.generated++
-		if s.Output == 1 {
+		e.counters.generated += int64(n)
+		if s.Output == n {
 			s.FirstToken = now
 			e.counters.prompt += int64(s.Prompt)
+		}
+		if e.speculates() {
+			e.draft(s)
 		}
 		if e.depth > 1 && s.sched.in == &e.running {
 			// The token that is known now may have been all that a computed block
 			// lacked for its name.
-			e.kv.Fill(&s.sched.table, s.sched.computed-s.sched.pending)
+			e.kv.Fill(&s.sched.table, s.sched.computed-s.sched.pending-s.sched.guessed)
 		}
-		s.Sink.Tokens(s, now, 1)
+		s.Sink.Tokens(s, now, n)
 		if r.s != s {
 			continue
 		}

@@ -78,16 +78,16 @@ func (e *Engine) next() int { return (e.first + e.flying) & 1 }
 // scheduleRunning serves running sequences in order of admission while the
 // budget lasts (R4). A sequence that finds no block pushes out others, and at
 // last itself (R6). It returns the budget that is left. Submit keeps
-// sequences within the context length, so that limit never binds here.
+// sequences within the context length, so that limit never binds but for drafts.
 func (e *Engine) scheduleRunning(st *step, now clock.Time) (budget int) {
 	e.preempted = false
 	budget = e.budget
 	for s := e.running.head; s != nil && budget > 0; s = s.sched.next {
-		n := min(e.chunk(s.lacks()), budget)
+		n := min(e.wants(s), budget)
 		if n == 0 {
 			continue
 		}
-		for !e.kv.Grow(&s.sched.table, s.sched.computed+n) {
+		for !e.kv.Grow(&s.sched.table, e.slots(s.sched.computed+n)) {
 			victim := e.victim()
 			budget += e.withdraw(st, victim)
 			e.preempt(victim, now)
@@ -117,7 +117,7 @@ func (e *Engine) scheduleWaiting(st *step, now clock.Time, budget int) {
 			continue
 		}
 		tokens := s.tokens()
-		hit := e.kv.Match(&s.sched.table, tokens)
+		hit := e.match(s)
 		if e.cfg.ablate.coldResume && s.Preemptions > 0 {
 			hit = 0
 		}
@@ -128,6 +128,9 @@ func (e *Engine) scheduleWaiting(st *step, now clock.Time, budget int) {
 		}
 		n = min(n, budget)
 		a := kv.Admission{Hit: hit, Tokens: computed + n}
+		if e.cfg.Speculation.AdmissionLookahead {
+			a.Tokens = e.slots(a.Tokens)
+		}
 		if e.cfg.ReserveFullISL {
 			a.Reserve = tokens
 		}
@@ -153,6 +156,16 @@ func (e *Engine) scheduleWaiting(st *step, now clock.Time, budget int) {
 	}
 }
 
+// wants is the number of tokens that a running sequence would have computed in one
+// step, whatever the budget.
+func (e *Engine) wants(s *Seq) int {
+	n := e.chunk(s.lacks())
+	if e.speculates() {
+		n = min(n, e.cfg.MaxModelLen-1-s.sched.computed)
+	}
+	return n
+}
+
 // chunk bounds the tokens of one sequence in one step.
 func (e *Engine) chunk(n int) int {
 	if t := e.cfg.LongPrefillThreshold; t > 0 {
@@ -162,14 +175,14 @@ func (e *Engine) chunk(n int) int {
 }
 
 // lacks is the number of tokens of a running sequence to compute: those that
-// are known, and those that steps under way will give. It is 0 if the latter are
-// the last ones, so that no step is wasted on an answer that ends by its length
-// (R26).
+// are known, those that steps under way will give, and drafts. It is 0 if those
+// that are sure to come are the last ones, so that no step is wasted on an answer
+// that ends by its length (R26).
 func (s *Seq) lacks() int {
 	if s.Output+s.sched.pending >= s.MaxTokens {
 		return 0
 	}
-	return s.tokens() + s.sched.pending - s.sched.computed
+	return s.tokens() + s.sched.pending + s.sched.guessed + s.sched.drafts - s.sched.computed
 }
 
 // advance puts n tokens of s into the step. The count moves when they are
@@ -186,11 +199,18 @@ func (e *Engine) advance(st *step, s *Seq, n int) {
 		s.Recomputed += again
 		e.counters.recomputed += int64(again)
 	}
-	emits := to == s.tokens()+s.sched.pending
+	sure := s.tokens() + s.sched.pending + s.sched.guessed
+	emits := to >= sure
+	drafts := 0
 	if emits {
 		s.sched.pending++
+		if e.speculates() {
+			drafts = to - sure
+			s.sched.guessed += drafts
+			e.expect(s)
+		}
 	}
-	st.add(s, n, emits)
+	st.add(s, n, drafts, emits)
 }
 
 // withdraw takes s out of the step that is being scheduled, if it is in there,
@@ -205,6 +225,7 @@ func (e *Engine) withdraw(st *step, s *Seq) int {
 	n := r.n
 	if r.emits {
 		s.sched.pending--
+		s.sched.guessed -= int(r.drafts)
 	}
 	to := s.sched.computed
 	s.sched.computed -= n
@@ -216,7 +237,7 @@ func (e *Engine) withdraw(st *step, s *Seq) int {
 	st.reset()
 	for _, r := range rows { // reads ahead of what add writes
 		if r.s != s {
-			st.add(r.s, r.n, r.emits)
+			st.add(r.s, r.n, int(r.drafts), r.emits)
 		}
 	}
 	return n
@@ -234,8 +255,9 @@ func (e *Engine) preempt(s *Seq, now clock.Time) {
 		e.waiting.giveBack(s)
 	}
 	e.kv.Release(&s.sched.table)
-	s.sched.peak = max(s.sched.peak, s.sched.computed)
-	s.sched.computed = 0
+	// Of guesses under way it is not known yet whether they were computed for good.
+	s.sched.peak = max(s.sched.peak, min(s.sched.computed, s.tokens()))
+	s.sched.computed, s.sched.drafts = 0, 0
 	s.sched.preemptedAt = now
 	s.Preemptions++
 	e.preempted = true

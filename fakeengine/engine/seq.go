@@ -2,6 +2,7 @@ package engine
 
 import (
 	"goodput/fakeengine/kv"
+	"goodput/fakeengine/spec"
 	"goodput/loadgen/clock"
 )
 
@@ -60,6 +61,10 @@ type Seq struct {
 	// Preemptions counts evictions from the running batch, and Recomputed the
 	// tokens that were computed again because of them.
 	Preemptions, Recomputed int
+	// Verified counts the steps that verified drafts of the sequence, Drafted those
+	// drafts, and Accepted how many of them were accepted, those beyond the end of
+	// the answer included.
+	Verified, Drafted, Accepted int
 	// Spent is where the time went.
 	Spent
 
@@ -100,12 +105,14 @@ type schedState struct {
 	row        [2]int // index in the rows of the engine's steps, by place in the pipe
 	// computed counts the tokens whose KV is or will be there when the scheduled
 	// steps end; peak is the highest value it had before a preemption. pending
-	// counts the output tokens that those steps will give.
-	computed, peak, pending int
+	// counts the output tokens that those steps will give for sure, and guessed the
+	// drafts in them. drafts follow all of those and wait to be scheduled.
+	computed, peak, pending, guessed, drafts int
 	// goal is the number of tokens that were known at admission: a prefill until
 	// they are computed, then decodes.
 	goal        int
 	preemptedAt clock.Time // Never: not preempted now
+	luck        spec.Request
 	// blockedAt is when it began to wait for a transfer; Never: it does not.
 	// blockedNS is how long it did before it was first scheduled.
 	blockedAt clock.Time
@@ -122,7 +129,8 @@ func (s *Seq) tokens() int { return s.Prompt + s.Output }
 // Sink hears what an engine does for one sequence. Calls come on the loop's
 // goroutine, in order of time. A Sink may call Submit and Abort.
 type Sink interface {
-	// Tokens: n more output tokens left the engine at now, in one step.
+	// Tokens: n more output tokens left the engine at now, in one step: 1, or more
+	// if drafts were accepted.
 	Tokens(s *Seq, now clock.Time, n int)
 	// Finished: s is over; its blocks are free. No call follows.
 	Finished(s *Seq, now clock.Time, why Finish)

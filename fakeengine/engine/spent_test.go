@@ -145,7 +145,7 @@ func (a *auditor) step(b *steptime.Batch) {
 	isPrefill := func(r row) bool { return r.s.sched.computed-r.n < r.s.sched.goal }
 	for _, r := range rows {
 		if !isPrefill(r) {
-			decodes++
+			decodes += int64(r.n)
 		}
 	}
 	for _, r := range rows {

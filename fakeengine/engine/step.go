@@ -31,8 +31,9 @@ type row struct {
 	// time is booked.
 	prefill int32
 	// emits: the step computes all that is known of the sequence, and so gives a
-	// token (R22).
-	emits bool
+	// token (R22); drafts of the tokens are guesses behind it, which may give more.
+	emits  bool
+	drafts int32
 }
 
 const charged = -1
@@ -65,15 +66,18 @@ func (st *step) find(s *Seq) *row {
 	return nil
 }
 
-// add appends a row of the last n computed tokens of s.
-func (st *step) add(s *Seq, n int, emits bool) {
+// add appends a row of the last n computed tokens of s, of which the last drafts
+// are guesses.
+func (st *step) add(s *Seq, n, drafts int, emits bool) {
 	s.sched.row[st.place] = len(st.rows)
-	r := row{s: s, n: n, emits: emits}
+	r := row{s: s, n: n, emits: emits, drafts: int32(drafts)}
 	if from := s.sched.computed - n; from < s.sched.goal {
 		st.prefills = append(st.prefills, prefill{from: from, n: n, emits: emits})
 		r.prefill = int32(len(st.prefills))
 	} else {
 		extend(&st.decodes, from, n, emits)
+		st.decodes.Emit += drafts
+		st.decodes.Drafts += drafts
 	}
 	st.rows = append(st.rows, r)
 }

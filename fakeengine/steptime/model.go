@@ -4,8 +4,10 @@ package steptime
 // duration depends. A row of one new token counts as decode, whatever phase its
 // sequence is in: the attention kernel does the same work.
 type Batch struct {
-	// Tokens computed, in Seqs rows, of which Emit produce an output token.
-	Tokens, Seqs, Emit int
+	// Tokens computed, in Seqs rows. Emit is the number of them for which logits are
+	// computed: the last one of each row that gives an output token, and the drafts
+	// to verify, of which there are Drafts.
+	Tokens, Seqs, Emit, Drafts int
 	// Prefills is the number of rows of several new tokens.
 	Prefills int
 	// DecodeCtx is the sum, over rows of one new token, of the tokens attended

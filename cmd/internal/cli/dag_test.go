@@ -39,6 +39,7 @@ var layers = []struct {
 	{1, "loadgen/record"},
 	{1, "fakeengine/kv"},
 	{1, "fakeengine/steptime"},
+	{1, "fakeengine/spec"},
 	{1, "fakeengine/router"},
 	{2, "loadgen/target"},
 	{2, "loadgen/observe"},
