@@ -48,6 +48,7 @@ var layers = []struct {
 	{3, "loadgen/monitor"},
 	{4, "loadgen/dispatch"},
 	{3, "fakeengine/fault"},
+	{3, "fakeengine/trial"},
 	{3, "fakeengine/pool"},
 	{3, "fakeengine/server"},
 	{3, "report/stats"},
