@@ -194,6 +194,10 @@ func (a *attempt) account(ended clock.Time) {
 		CachedTokens:   s.Cached,
 		Preemptions:    s.Preemptions,
 		RecomputedToks: s.Recomputed,
+		Spent: target.Spent{
+			Known: true, FrontEnd: s.FrontEndNS, Queue: s.QueueNS,
+			Prefill: s.PrefillNS, Decode: s.DecodeNS, Interference: s.InterferenceNS, Transfer: s.TransferNS,
+		},
 	}
 	if ended.Known() {
 		a.server.Decode = between(s.FirstToken, s.LastToken)

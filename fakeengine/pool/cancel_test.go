@@ -24,19 +24,24 @@ func TestCancel(t *testing.T) {
 	}{
 		"in the front end": {5500 * time.Microsecond, 0, 0, target.Server{
 			Queue: -1, Prefill: -1, TTFT: -1, CachedTokens: target.Unknown,
+			Spent: target.Spent{FrontEnd: 500_000},
 		}},
 		"queued": {40 * time.Millisecond, 0, 0, target.Server{
 			Queue: -1, Prefill: -1, TTFT: -1, CachedTokens: target.Unknown,
+			Spent: target.Spent{FrontEnd: ms, Queue: 34 * ms},
 		}},
 		"in its first step": {65 * time.Millisecond, 0, 0, target.Server{
 			Queue: 50 * ms, Prefill: -1, TTFT: -1, CachedTokens: 0,
+			Spent: target.Spent{FrontEnd: ms, Queue: 55 * ms, Prefill: 4 * ms},
 		}},
 		"answering": {85 * time.Millisecond, 200, 2, target.Server{
 			Queue: 50 * ms, Prefill: 10 * ms, TTFT: 66 * ms, CachedTokens: 0,
+			Spent: target.Spent{FrontEnd: ms, Queue: 55 * ms, Prefill: 10 * ms, Decode: 14 * ms},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, first, r, after := playCancel(t, c.at)
+			c.want.Spent.Known = true
 			c.want.Source, c.want.Decode, c.want.E2E = target.SourceInProcess, -1, -1
 			want := target.Result{
 				Cause: target.CauseCanceled, Status: c.status, Replica: "0", Server: &c.want,

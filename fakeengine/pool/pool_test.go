@@ -163,6 +163,7 @@ func TestEventsOfOneRequest(t *testing.T) {
 			Server: &target.Server{
 				Source: target.SourceInProcess,
 				Queue:  0, Prefill: 10e6, Decode: 20e6, TTFT: 11e6, E2E: 31e6,
+				Spent: target.Spent{Known: true, FrontEnd: 1e6, Prefill: 10e6, Decode: 20e6},
 			},
 		}},
 	}

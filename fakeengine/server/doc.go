@@ -124,6 +124,9 @@
 //	sent_tokens     written to the connection; the rest was made for nobody
 //	cached_tokens   of the prompt, found in the prefix cache at the first scheduling
 //	preemptions     and what they cost: recomputed_tokens, preempted_ns
+//	spent_…_ns      frontend, queue, prefill, decode, interference and transfer: where
+//	                the time from arrival_ns to the end went; the sum lacks
+//	                preempted_ns
 //	received_ns     the body was read              (stamped by the handler)
 //	arrival_ns      the replica's front end has it (the engine's own account, as are
 //	queued_ns       the scheduler saw it            the others without a note)

@@ -378,6 +378,7 @@ func (x *exchange) account() {
 		t.choice, t.finish = i, finishName(c.why)
 		t.output, t.sent = s.Output, c.sent
 		t.preemptions, t.recomputed, t.preemptedNS = s.Preemptions, s.Recomputed, s.PreemptedNS
+		t.spent = s.Spent
 		if s.Scheduled.Known() {
 			t.cached = s.Cached
 		}

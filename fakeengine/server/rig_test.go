@@ -68,6 +68,14 @@ type fact struct {
 	FirstSent   *int64 `json:"first_sent_ns"`
 	LastToken   *int64 `json:"last_token_ns"`
 	LastSent    *int64 `json:"last_sent_ns"`
+
+	FrontEnd     *int64 `json:"spent_frontend_ns"`
+	Queue        *int64 `json:"spent_queue_ns"`
+	Prefill      *int64 `json:"spent_prefill_ns"`
+	Decode       *int64 `json:"spent_decode_ns"`
+	Interference *int64 `json:"spent_interference_ns"`
+	Transfer     *int64 `json:"spent_transfer_ns"`
+	Preempted    *int64 `json:"preempted_ns"`
 }
 
 // failer is a testing.TB or a rapid.T.

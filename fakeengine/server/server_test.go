@@ -378,6 +378,10 @@ func TestPreemptionLosesNoToken(t *testing.T) {
 		if *f.Preemptions > 0 && *f.Recomputed == 0 {
 			t.Errorf("a preemption cost nothing: %+v", f)
 		}
+		spent := *f.FrontEnd + *f.Queue + *f.Prefill + *f.Decode + *f.Interference + *f.Transfer + *f.Preempted
+		if whole := *f.LastToken - *f.Arrival; spent != whole {
+			t.Errorf("the parts sum to %d ns, the whole is %d: %+v", spent, whole, f)
+		}
 	}
 	if preemptions == 0 {
 		t.Error("nothing was preempted: the test shows nothing")

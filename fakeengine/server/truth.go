@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 
+	"goodput/fakeengine/engine"
 	"goodput/loadgen/clock"
 )
 
@@ -26,6 +27,7 @@ type truth struct {
 	prompt, maxTokens, output, sent, cached int // tokens; unknown: not known
 	preemptions, recomputed                 int
 	preemptedNS                             int64
+	spent                                   engine.Spent // of a sequence that was in an engine
 
 	received, arrival, queued, scheduled, firstToken, firstSent, lastToken, lastSent clock.Time
 }
@@ -82,7 +84,30 @@ func (t *truth) append(dst []byte) []byte {
 	} {
 		dst = appendNumber(dst, f.name, f.value)
 	}
+	dst = t.appendSpent(dst)
 	return append(dst, "}\n"...)
+}
+
+// appendSpent appends where the time went, if the request came to an engine.
+func (t *truth) appendSpent(dst []byte) []byte {
+	p := [...]struct {
+		name string
+		ns   int64
+	}{
+		{"spent_frontend_ns", t.spent.FrontEndNS},
+		{"spent_queue_ns", t.spent.QueueNS},
+		{"spent_prefill_ns", t.spent.PrefillNS},
+		{"spent_decode_ns", t.spent.DecodeNS},
+		{"spent_interference_ns", t.spent.InterferenceNS},
+		{"spent_transfer_ns", t.spent.TransferNS},
+	}
+	for _, f := range p {
+		if !t.arrival.Known() {
+			f.ns = unknown
+		}
+		dst = appendNumber(dst, f.name, f.ns)
+	}
+	return dst
 }
 
 func instant(t clock.Time) int64 {

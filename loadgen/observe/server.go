@@ -11,6 +11,11 @@ func serverAccount(row *record.Request, s *target.Server) {
 	row.ServerSource = sourceName(s.Source)
 	row.ServerQueue, row.ServerPrefill, row.ServerDecode = count64(s.Queue), count64(s.Prefill), count64(s.Decode)
 	row.ServerTTFT, row.ServerE2E = count64(s.TTFT), count64(s.E2E)
+	if p := &s.Spent; p.Known {
+		row.ServerSpentFrontEnd, row.ServerSpentQueue = count64(p.FrontEnd), count64(p.Queue)
+		row.ServerSpentPrefill, row.ServerSpentDecode = count64(p.Prefill), count64(p.Decode)
+		row.ServerSpentInterference, row.ServerSpentTransfer = count64(p.Interference), count64(p.Transfer)
+	}
 	row.ServerPreempted = count64(s.Preempted)
 	row.ServerCachedTokens = count32(s.CachedTokens)
 	row.ServerPreemptions = count32(s.Preemptions)

@@ -14,6 +14,8 @@ func Definitions() []Definition {
 	return []Definition{
 		{"lag", "ns", "dispatched - intended: how late the generator was", ""},
 		{"client_queue", "ns", "permitted - dispatched: the wait for the concurrency cap", "no cap is set"},
+		{"connect", "ns", "conn - (permitted, or else dispatched): the wait for a connection", "there is no connection, as in one process"},
+		{"upload", "ns", "wrote - (conn, or else permitted, or else dispatched): what writing the request took", "it was not wholly written"},
 		{"ttft", "ns", "first_token - intended: what a user who pressed enter at the intended time waits, so a late generator hides nothing", "no token arrived"},
 		{"ttft_send", "ns", "first_token - writing: counted from the first byte of the request, as vLLM's client does", "no token arrived"},
 		{"ttfv", "ns", "first_content - intended: the first token that the user sees, after any reasoning", "no content arrived"},
@@ -26,6 +28,8 @@ func Definitions() []Definition {
 		{"goodput", "1/s", "requests of the window with slo_met, per second of the window", "no SLO is set"},
 		{"attainment", "ratio", "requests of the window with slo_met / all requests scheduled in the window", "no SLO is set"},
 		{"success", "bool", "outcome = ok: 2xx, no error in the stream, a finish reason, usage or tokens, the terminal marker, and the length that was asked for when it was enforced", ""},
+		{"server_frontend", "ns", "server_ttft - (server_queue + server_prefill): the way to the scheduler and the wait for its next turn; ttft = lag + client_queue + connect + upload + d_ttft + server_frontend + server_queue + server_prefill, where a part that is null counts as 0", "the server's time is unknown"},
+		{"server_spent", "ns", "the time in the server by cause, in columns server_spent_*; with server_preempted they sum to server_e2e", "the server's time is unknown"},
 		{"d_ttft", "ns", "(first_token - wrote) - server_ttft: what lies between client and server before the first token", "the server's time is unknown"},
 		{"d_e2e", "ns", "(done - wrote) - server_e2e", "the server's time is unknown"},
 		{"d_tail", "ns", "d_e2e - d_ttft: what streaming added after the first token", "d_e2e or d_ttft is unknown"},

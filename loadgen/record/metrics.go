@@ -12,6 +12,36 @@ func (r *Request) Lag() int64 { return diff(r.Dispatched, r.Intended) }
 // ClientQueue is the wait for the concurrency cap; Null without a cap.
 func (r *Request) ClientQueue() int64 { return diff(r.Permitted, r.Dispatched) }
 
+// Connect is the wait for a connection, from when the request could be sent; Null
+// without one, as in one process.
+func (r *Request) Connect() int64 { return diff(r.Conn, r.sendable()) }
+
+// Upload is what writing the request took, from when there was a connection (or,
+// in one process, from when it could be sent).
+func (r *Request) Upload() int64 {
+	if r.Conn.Known() {
+		return diff(r.Wrote, r.Conn)
+	}
+	return diff(r.Wrote, r.sendable())
+}
+
+// sendable is the instant from which the generator held nothing back.
+func (r *Request) sendable() clock.Time {
+	if r.Permitted.Known() {
+		return r.Permitted
+	}
+	return r.Dispatched
+}
+
+// ServerFrontEnd is what the server's time to the first token holds beside the
+// queue and the prefill: the way to the scheduler, and the wait for its next turn.
+func (r *Request) ServerFrontEnd() int64 {
+	if r.ServerTTFT == Null || r.ServerQueue == Null || r.ServerPrefill == Null {
+		return Null
+	}
+	return r.ServerTTFT - r.ServerQueue - r.ServerPrefill
+}
+
 // TTFT is first token - intended: what a user who pressed enter at the intended
 // time waited, so that a late generator or a queue in the client is not hidden.
 func (r *Request) TTFT() int64 { return diff(r.FirstToken, r.Intended) }

@@ -74,7 +74,8 @@ func instantsOf(r *Request) []*clock.Time {
 func int64sOf(r *Request) []*int64 {
 	return []*int64{
 		&r.RetryAfter, &r.BytesIn, &r.BytesOut, &r.ServerQueue, &r.ServerPrefill, &r.ServerDecode, &r.ServerTTFT,
-		&r.ServerE2E, &r.ServerPreempted, &r.DTTFT, &r.DE2E, &r.DTail, &r.DTPOT,
+		&r.ServerE2E, &r.ServerPreempted, &r.ServerSpentFrontEnd, &r.ServerSpentQueue, &r.ServerSpentPrefill,
+		&r.ServerSpentDecode, &r.ServerSpentInterference, &r.ServerSpentTransfer, &r.DTTFT, &r.DE2E, &r.DTail, &r.DTPOT,
 	}
 }
 
@@ -432,6 +433,8 @@ func TestColumnsLimitWhatIsRead(t *testing.T) {
 func TestDerivedColumnsNeedWhatTheySay(t *testing.T) {
 	row := plain(3, 4)
 	row.Permitted = row.Dispatched + 5
+	row.Conn = row.Permitted + 7
+	row.ServerTTFT, row.ServerQueue, row.ServerPrefill = 100, 20, 30
 	dir := write(t, []Request{row}, virtual)
 	for _, c := range columns() {
 		if c.needs == nil {

@@ -133,6 +133,11 @@ type Request struct {
 	ServerTTFT    int64
 	ServerE2E     int64
 
+	// Where the server's time went; with ServerPreempted they sum to ServerE2E.
+	ServerSpentFrontEnd, ServerSpentQueue        int64
+	ServerSpentPrefill, ServerSpentDecode        int64
+	ServerSpentInterference, ServerSpentTransfer int64
+
 	ServerPreempted    int64
 	ServerCachedTokens int32
 	ServerPreemptions  int32
@@ -160,6 +165,8 @@ var blank = Request{
 	ReasoningTokens: Null32, Chunks: Null32, CoalescedTokens: Null32, CachedTokens: Null32, PlannedCachedTokens: Null32,
 	HTTPStatus: Null32, RetryAfter: Null, BytesIn: Null, BytesOut: Null,
 	ServerQueue: Null, ServerPrefill: Null, ServerDecode: Null, ServerTTFT: Null, ServerE2E: Null,
+	ServerSpentFrontEnd: Null, ServerSpentQueue: Null, ServerSpentPrefill: Null, ServerSpentDecode: Null,
+	ServerSpentInterference: Null, ServerSpentTransfer: Null,
 	ServerPreempted: Null, ServerCachedTokens: Null32, ServerPreemptions: Null32, ServerRecomputed: Null32,
 	ServerAttempts: Null32, DTTFT: Null, DE2E: Null, DTail: Null, DTPOT: Null,
 }

@@ -119,4 +119,23 @@ type Server struct {
 	Preempted                   int64
 	CachedTokens                int
 	Preemptions, RecomputedToks int
+	// Spent divides the time by cause.
+	Spent Spent
+}
+
+// Spent is where the server's time went, in nanoseconds from the arrival of the
+// request until it was over. With Server.Preempted the parts sum to that exactly,
+// and so to Server.E2E if the answer was completed.
+type Spent struct {
+	// Known is false where the server does not say.
+	Known bool
+	// FrontEnd is before the scheduler could see the request, Queue from then until
+	// its first step.
+	FrontEnd, Queue int64
+	// Prefill and Decode are the steps for its own prompt and answer, each as long
+	// as it would have been without the prompts of others. Interference is what
+	// others added to them, and steps in which it was left out.
+	Prefill, Decode, Interference int64
+	// Transfer is the wait for KV blocks or an adapter on their way to the GPU.
+	Transfer int64
 }

@@ -30,6 +30,8 @@ var columns = []string{
 	"ttft", "ttft_send", "tpot", "e2e", "normalized", "lag", "client_queue", "d_ttft", "token_gaps_us",
 	"planned_prompt_tokens", "prompt_tokens", "output_tokens", "planned_cached_tokens", "cached_tokens", "seq", "error",
 	"chunks", "coalesced_tokens", "server_source", "server_preemptions", "server_recomputed",
+	"server_e2e", "server_preempted", "server_spent_frontend", "server_spent_queue", "server_spent_prefill",
+	"server_spent_decode", "server_spent_interference", "server_spent_transfer",
 }
 
 // itlAfter is the metric that itl is printed behind.
@@ -40,6 +42,7 @@ type collector struct {
 	f       Figures
 	samples []stats.Sample
 	itl     *stats.Hist
+	spent   spender
 	reasons [record.NumOutcomes]int64 // request that each reason is of, plus 1
 	last    clock.Time                // last scheduled arrival
 	end     clock.Time                // last token of a success
@@ -126,6 +129,7 @@ func (c *collector) success(r *record.Request) error {
 	}
 	f.Coalesced.Part += known(r.CoalescedTokens)
 	f.Coalesced.Whole += known(r.Chunks)
+	c.spent.add(r)
 	return c.itl.AddAll(r.TokenGapsUS)
 }
 
@@ -144,6 +148,7 @@ func (c *collector) finish() *Figures {
 	if c.end.Known() {
 		f.Span = time.Duration(c.end)
 	}
+	f.Spent = c.spent.finish()
 	for i, m := range perRequest {
 		f.Metrics = append(f.Metrics, Metric{m.name, c.samples[i].Summary()})
 		if m.name == itlAfter {

@@ -56,6 +56,8 @@ type Figures struct {
 	// requests that did not succeed; Accounts is the number of requests that have
 	// one.
 	Preemptions, Recomputed, Accounts int64
+	// Spent is where the time went.
+	Spent Spent
 	// PromptMismatch is the share of successes whose prompt had another length at
 	// the server than planned.
 	PromptMismatch Ratio

@@ -66,6 +66,9 @@ func TestFigures(t *testing.T) {
 	retried.Final = false
 	one := answered(0, 0, 10_000, 20_000)
 	one.ServerSource, one.ServerPreemptions, one.ServerRecomputed = "inprocess", 2, 300
+	one.ServerE2E, one.ServerPreempted = int64(78*ms), int64(8*ms)
+	one.ServerSpentFrontEnd, one.ServerSpentQueue, one.ServerSpentPrefill = 0, int64(20*ms), int64(20*ms)
+	one.ServerSpentDecode, one.ServerSpentInterference, one.ServerSpentTransfer = int64(25*ms), int64(5*ms), 0
 	two := answered(1, 1000*ms, 30_000)
 	two.PromptTokens, two.CoalescedTokens = 110, 1
 
@@ -100,6 +103,21 @@ func TestFigures(t *testing.T) {
 	}
 	if f.Accounts != 2 || f.Preemptions != 7 || f.Recomputed != 1300 {
 		t.Errorf("engine accounts %d, preemptions %d, recomputed %d", f.Accounts, f.Preemptions, f.Recomputed)
+	}
+	wantSpent := query.Spent{
+		N: 1, SlowN: 1, E2E: 80e6, SlowE2E: 80e6, Parts: []query.Part{
+			{Name: "front end"},
+			{Name: "queue", Mean: 20e6, Slow: 20e6},
+			{Name: "prefill", Mean: 20e6, Slow: 20e6},
+			{Name: "decode", Mean: 25e6, Slow: 25e6},
+			{Name: "interference", Mean: 5e6, Slow: 5e6},
+			{Name: "transfer"},
+			{Name: "preempted", Mean: 8e6, Slow: 8e6},
+			{Name: "outside", Mean: 2e6, Slow: 2e6},
+		},
+	}
+	if d := cmp.Diff(wantSpent, f.Spent); d != "" {
+		t.Errorf("where the time went (-want +got):\n%s", d)
 	}
 	checkMetrics(t, f)
 }
@@ -167,7 +185,7 @@ func TestNothingIsNotZero(t *testing.T) {
 	if _, ok := f.Achieved(); ok {
 		t.Error("a request that never left has an achieved rate")
 	}
-	if f.SLO || f.MeasuredHit.Known() || f.PlannedHit.Known() {
+	if f.Spent.N != 0 || f.SLO || f.MeasuredHit.Known() || f.PlannedHit.Known() {
 		t.Errorf("figures out of nothing: %+v", f)
 	}
 	for _, m := range f.Metrics {

@@ -32,6 +32,7 @@ type jsonReport struct {
 	Metrics     map[string]jsonMetric `json:"metrics"`
 	Cache       jsonCache             `json:"cache"`
 	Engine      jsonEngine            `json:"engine"`
+	Spent       *jsonSpent            `json:"spent"`
 	Health      jsonHealth            `json:"health"`
 	Warnings    []string              `json:"warnings"`
 }
@@ -74,6 +75,7 @@ func JSON(w io.Writer, r *Report) error {
 		OfferedRPS: maybe(r.Offered()), AchievedRPS: maybe(r.Achieved()), OutputTokS: maybe(r.throughput()),
 		Outcomes: map[string]int64{}, Reasons: map[string]string{}, GoodputRPS: maybe(r.goodput()),
 		Metrics:  map[string]jsonMetric{},
+		Spent:    spentJSON(&r.Spent),
 		Health:   jsonHealth{string(r.Health.Verdict), some(r.Health.Why)},
 		Warnings: some(r.Warnings()),
 	}

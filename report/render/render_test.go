@@ -33,6 +33,14 @@ func sample() *Report {
 		PlannedHit: query.Ratio{Part: 480, Whole: 1000}, MeasuredHit: query.Ratio{Part: 455, Whole: 1000},
 		Preemptions: 3, Recomputed: 4096, Accounts: 980,
 		PromptMismatch: query.Ratio{Part: 5, Whole: 980}, Coalesced: query.Ratio{Part: 300, Whole: 1000},
+		Spent: query.Spent{
+			N: 980, SlowN: 10, E2E: 1000e6, SlowE2E: 4000e6, Parts: []query.Part{
+				{Name: "queue", Mean: 100e6, Slow: 1000e6},
+				{Name: "decode", Mean: 900e6, Slow: 2800e6},
+				{Name: "preempted", Slow: 200e6},
+				{Name: "outside"},
+			},
+		},
 		Metrics: []query.Metric{
 			{Name: "ttft", Summary: stats.Summary{N: 980, Mean: 123.456e6, P50: 100e6, P90: 200e6, P95: 250e6, P99: 900e6, P99_9: 1234e6, Max: 98765e6}},
 			{Name: "tpot", Summary: stats.Summary{N: 40, Mean: 7.25e6, P50: 7e6, P90: 8e6, P95: 8.5e6, P99: 9e6, P99_9: 9e6, Max: 9e6}},

@@ -15,6 +15,7 @@ func Text(w io.Writer, r *Report) error {
 	var b strings.Builder
 	r.head(&b)
 	r.table(&b)
+	r.spent(&b)
 	r.tail(&b)
 	_, err := io.WriteString(w, b.String())
 	return err

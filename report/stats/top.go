@@ -1,0 +1,78 @@
+package stats
+
+import "math/bits"
+
+// Top sums rows of figures, of all rows and of those with the largest keys, in
+// memory that does not grow with their number. Rows whose keys differ by less than
+// 0.4 % may be taken for alike.
+type Top struct {
+	width   int
+	octaves [65][]float64 // of cells, each a count and width sums
+}
+
+// topBits makes cells of a width of at most 1/256 of their keys.
+const topBits = 9
+
+// NewTop returns an empty Top for rows of width values.
+func NewTop(width int) *Top { return &Top{width: width} }
+
+// Add takes a row. Its key is at least 0; a smaller one counts as 0.
+func (t *Top) Add(key int64, row []float64) {
+	key = max(key, 0)
+	octave := max(0, bits.Len64(uint64(key))-topBits)
+	if t.octaves[octave] == nil {
+		t.octaves[octave] = make([]float64, (1+t.width)<<topBits)
+	}
+	cell := t.octaves[octave][int(key>>octave)*(1+t.width):]
+	cell[0]++
+	for i, v := range row[:t.width] {
+		cell[1+i] += v
+	}
+}
+
+// N is the number of rows.
+func (t *Top) N() int64 {
+	n := 0.0
+	t.descend(func(cell []float64) bool {
+		n += cell[0]
+		return true
+	})
+	return int64(n)
+}
+
+// Mean is the mean of the n rows with the largest keys; nil if there are fewer, or
+// n is 0. Of rows with alike keys, some of which belong to them, it takes the mean.
+func (t *Top) Mean(n int64) []float64 {
+	left := float64(n)
+	sum := make([]float64, t.width)
+	t.descend(func(cell []float64) bool {
+		if cell[0] == 0 {
+			return true
+		}
+		share := min(1, left/cell[0])
+		for i := range sum {
+			sum[i] += share * cell[1+i]
+		}
+		left -= share * cell[0]
+		return left > 0
+	})
+	if left > 0 || n <= 0 {
+		return nil
+	}
+	for i := range sum {
+		sum[i] /= float64(n)
+	}
+	return sum
+}
+
+// descend calls f with the cells from the largest keys down, while it says true.
+func (t *Top) descend(f func(cell []float64) bool) {
+	for i := len(t.octaves) - 1; i >= 0; i-- {
+		size := 1 + t.width
+		for cells := t.octaves[i]; len(cells) > 0; cells = cells[:len(cells)-size] {
+			if !f(cells[len(cells)-size:]) {
+				return
+			}
+		}
+	}
+}
