@@ -20,6 +20,10 @@
 // LoRA adapters have places on the GPU and in host memory; what a step lacks is
 // brought before it starts.
 //
+// A sequence may have the KV of its prompt brought from another engine
+// (Seq.Remote), and keep its own for another one (Seq.Hold): vLLM's decode and
+// prefill instances. Both are the same engine; whoever owns them decides.
+//
 // Seq.Spent divides the time of a request by cause; its parts sum to the whole.
 //
 // With Config.Speculation each step of an answer verifies drafts: it takes 1+k tokens

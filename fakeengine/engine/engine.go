@@ -26,10 +26,11 @@ type Engine struct {
 	kv        *kv.Pool
 
 	// blocked sequences wait for something else than their turn, see block, and
-	// those aside for an adapter's place.
-	transit, inbox, blocked, aside, running list
-	waiting                                 queue
-	lora                                    *adapters // nil: none are served
+	// those aside for an adapter's place; fetched ones have got their KV blocks from
+	// elsewhere, see Fetched, and held ones are over but keep theirs, see Release.
+	transit, inbox, blocked, aside, fetched, running, held list
+	waiting                                                queue
+	lora                                                   *adapters // nil: none are served
 
 	landing  landing
 	boundary boundary
@@ -102,7 +103,7 @@ func New(cfg Config, m steptime.Model, loop clock.Loop) (*Engine, error) {
 // Submit hands s to the engine. The error is a *Rejected if s could never run;
 // s is then untouched and its Sink hears nothing.
 func (e *Engine) Submit(s *Seq) error {
-	if err := e.check(s); err != nil {
+	if err := e.Check(s); err != nil {
 		return err
 	}
 	now := e.loop.Now()
@@ -127,7 +128,8 @@ func (e *Engine) Submit(s *Seq) error {
 	return nil
 }
 
-func (e *Engine) check(s *Seq) error {
+// Check is the error that Submit would return for s.
+func (e *Engine) Check(s *Seq) error {
 	if s.sched.in != nil {
 		return fmt.Errorf("sequence %d is already in an engine", s.ID)
 	}
@@ -163,7 +165,7 @@ func (e *Engine) shareable(s *Seq) []uint64 {
 // does nothing if s is not in this engine.
 func (e *Engine) Abort(s *Seq) {
 	switch s.sched.in {
-	case &e.transit, &e.inbox, &e.waiting.list, &e.blocked, &e.aside, &e.running:
+	case &e.transit, &e.inbox, &e.waiting.list, &e.blocked, &e.aside, &e.fetched, &e.running:
 	default:
 		return
 	}
@@ -175,6 +177,7 @@ func (e *Engine) Abort(s *Seq) {
 		}
 	}
 	e.leave(s, now, Aborted)
+	e.roomier(now)
 }
 
 // ResetPrefixCache forgets all cached content. It reports false, and does
@@ -196,7 +199,11 @@ func (e *Engine) leave(s *Seq, now clock.Time, why Finish) {
 	} else {
 		in.remove(s)
 	}
-	e.kv.Close(&s.sched.table)
+	if s.Hold && why != Aborted {
+		e.held.pushBack(s)
+	} else {
+		e.kv.Close(&s.sched.table)
+	}
 	s.Sink.Finished(s, now, why)
 }
 
@@ -236,7 +243,7 @@ func (l *landing) Entity() uint64 { return uint64(l.e.cfg.ID) }
 // arrivals of the same instant have landed before: a transit ranks before a step.
 func (b *boundary) Fire(now clock.Time) {
 	e := b.e
-	e.awake = false
+	// It stays awake meanwhile: whatever a sink does now is seen by fill.
 	if e.flying > 0 {
 		e.finishStep(now)
 	} else {

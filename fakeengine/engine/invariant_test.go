@@ -22,6 +22,7 @@ type job struct {
 	family       uint64
 	adapter      uint16
 	abort        clock.Time // Never: not aborted
+	fetch, hold  clock.Time // how long its KV takes, and is held afterwards; Never: not at all
 }
 
 // drawConfig keeps engines small, so that blocks run out.
@@ -70,9 +71,15 @@ func drawJobs(t *rapid.T) []job {
 			adapter: uint16(rapid.IntRange(0, 5).Draw(t, "adapter")),
 
 			priority: rapid.IntRange(-1, 1).Draw(t, "priority"),
-			abort:    clock.Never,
+			abort:    clock.Never, fetch: clock.Never, hold: clock.Never,
 		}
 		j.shared = rapid.IntRange(0, j.prompt).Draw(t, "shared")
+		if rapid.IntRange(0, 3).Draw(t, "fetched") == 0 {
+			j.fetch = ms / 2 * clock.Time(rapid.IntRange(0, 20).Draw(t, "fetch"))
+		}
+		if rapid.IntRange(0, 3).Draw(t, "held") == 0 {
+			j.hold = ms / 2 * clock.Time(rapid.IntRange(1, 20).Draw(t, "hold"))
+		}
 		if rapid.IntRange(0, 4).Draw(t, "aborted") == 0 {
 			j.abort = j.at + ms/2*clock.Time(rapid.IntRange(0, 40).Draw(t, "abort after"))
 		}
@@ -90,9 +97,17 @@ type watch struct {
 	waiting     []*Seq // at the end of the last scheduling that yielded a step
 }
 
-// offer submits and aborts the jobs, in the given order of posting.
+// offer submits and aborts the jobs, in the given order of posting, and releases
+// what they hold in the end.
 func (l *lab) offer(jobs []job, order []int) {
 	l.seqs = make([]*Seq, len(jobs))
+	ended := l.onEnd
+	l.onEnd = func(s *Seq) {
+		if ended != nil {
+			ended(s)
+		}
+		l.loop.At(l.loop.Now()+max(0, jobs[s.ID-1].hold), clock.RankTransit, call{s.ID, func() { l.e.Release(s) }})
+	}
 	for _, i := range order {
 		j := jobs[i]
 		s := &Seq{ID: uint64(i + 1), Prompt: j.prompt, MaxTokens: j.out, StopAt: j.stop, Shared: j.shared, Priority: j.priority, Sink: l}
@@ -102,6 +117,10 @@ func (l *lab) offer(jobs []job, order []int) {
 		for b := range j.prompt / l.e.cfg.BlockSize {
 			s.Hashes = append(s.Hashes, uint64(s.Adapter)<<32|j.family<<16|uint64(b))
 		}
+		if j.fetch.Known() {
+			s.Remote = &courier{e: l.e, after: j.fetch}
+		}
+		s.Hold = j.hold.Known()
 		l.seqs[i] = s
 		l.loop.At(j.at, clock.RankArrival, call{s.ID, func() {
 			if err := l.e.Submit(s); err != nil {
@@ -190,6 +209,9 @@ func (w *watch) checkWork(b *steptime.Batch) {
 			w.rt.Fatalf("invariant 9: sequence %d runs, has no row, and %d tokens of budget are left", s.ID, e.budget-b.Tokens)
 		}
 	}
+	if e.fetched.n > 0 && e.lora == nil && !e.preempted && e.cfg.Batching != Static && e.running.n < e.cfg.MaxNumSeqs {
+		w.rt.Fatalf("invariant 9: sequence %d has its KV and was not admitted", e.fetched.head.ID)
+	}
 	s := e.waiting.first()
 	if s == nil || e.preempted || e.cfg.Batching == Static || e.running.n == e.cfg.MaxNumSeqs || !e.cfg.ChunkedPrefill {
 		return
@@ -201,6 +223,9 @@ func (w *watch) checkWork(b *steptime.Batch) {
 	need := hit*e.cfg.BlockSize + n
 	if e.cfg.Speculation.AdmissionLookahead {
 		need = e.slots(need)
+	}
+	if s.Remote != nil && !s.sched.asked {
+		need = s.Prompt
 	}
 	if e.cfg.ReserveFullISL {
 		need = max(need, s.tokens())

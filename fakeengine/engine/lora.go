@@ -208,7 +208,7 @@ func (e *Engine) AppendAdapters(running, waiting []uint16) (r, w []uint16) {
 		return running, waiting
 	}
 	running = distinct(running, &e.running)
-	return running, distinct(waiting, &e.transit, &e.inbox, &e.waiting.list, &e.blocked, &e.aside)
+	return running, distinct(waiting, &e.transit, &e.inbox, &e.waiting.list, &e.blocked, &e.aside, &e.fetched)
 }
 
 func distinct(dst []uint16, lists ...*list) []uint16 {

@@ -27,8 +27,8 @@ func (e *Engine) fill(now clock.Time) {
 			break
 		}
 	}
-	if e.flying > 0 {
-		e.awake = true
+	e.awake = e.flying > 0
+	if e.awake {
 		e.loop.At(clock.Time(ns(e.endPS)), clock.RankStep, &e.boundary)
 	}
 }
@@ -110,10 +110,17 @@ func (e *Engine) scheduleWaiting(st *step, now clock.Time, budget int) {
 	if e.lora != nil && !e.lora.full() {
 		e.takeBack()
 	}
+	budget = e.resumeFetched(st, now, budget)
 	for budget > 0 && e.waiting.n > 0 && e.running.n < e.cfg.MaxNumSeqs {
 		s := e.waiting.first()
 		if e.lora != nil && !e.lora.admits(s.Adapter) {
 			e.setAside(s)
+			continue
+		}
+		if s.Remote != nil && !s.sched.asked {
+			if !e.reserve(s, now) {
+				return
+			}
 			continue
 		}
 		tokens := s.tokens()

@@ -44,6 +44,12 @@ type Seq struct {
 	// sequence itself finds them again, when it resumes after a preemption. The
 	// blocks of the answer are treated in the same way.
 	Shared int
+	// Remote brings the KV of the prompt from another engine; nil: it is computed
+	// here. After a preemption it is computed here in any case.
+	Remote Fetcher
+	// Hold keeps the blocks when the answer is complete, until Engine.Release, so
+	// that another engine can fetch their content. An abort frees them at once.
+	Hold bool
 	// Sink hears of tokens and the end, on the loop's goroutine.
 	Sink Sink
 
@@ -111,6 +117,7 @@ type schedState struct {
 	// goal is the number of tokens that were known at admission: a prefill until
 	// they are computed, then decodes.
 	goal        int
+	asked       bool       // Remote was
 	preemptedAt clock.Time // Never: not preempted now
 	luck        spec.Request
 	// blockedAt is when it began to wait for a transfer; Never: it does not.

@@ -39,7 +39,7 @@ type Stats struct {
 func (e *Engine) Stats() Stats {
 	c, k := &e.counters, e.kv.Counters()
 	out := Stats{
-		Arriving: e.transit.n + e.inbox.n, Waiting: e.waiting.n + e.blocked.n + e.aside.n, Running: e.running.n,
+		Arriving: e.transit.n + e.inbox.n, Waiting: e.waiting.n + e.blocked.n + e.aside.n + e.fetched.n, Running: e.running.n,
 		KVUsed:        e.kv.Used(),
 		PrefixQueries: k.Queries, PrefixHits: k.Hits, Evictions: k.Evictions,
 		Preemptions: c.preemptions, Recomputed: c.recomputed,

@@ -112,6 +112,9 @@ func TestR10MatchLeavesOneTokenToCompute(t *testing.T) {
 			if got := p.Match(&tab, c.tokens); got != c.hit {
 				t.Errorf("hit %d blocks, want %d", got, c.hit)
 			}
+			if got := p.Find(c.hashes, c.tokens); got != c.hit {
+				t.Errorf("found %d blocks, want %d", got, c.hit)
+			}
 			p.Close(&tab)
 		})
 	}

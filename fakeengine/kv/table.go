@@ -66,6 +66,20 @@ func (p *Pool) Match(t *Table, tokens int) int {
 	return n
 }
 
+// Find returns what Match would for a sequence without a table: the number of
+// leading blocks of these names that are in the cache, within tokens-1.
+func (p *Pool) Find(hashes []uint64, tokens int) int {
+	limit := min((tokens-1)/p.size, len(hashes))
+	n := 0
+	for n < limit {
+		if _, ok := p.index[hashes[n]]; !ok {
+			break
+		}
+		n++
+	}
+	return n
+}
+
 // name is what block i of the sequence is called if nobody else can share it.
 func (t *Table) name(i int) uint64 { return t.owner*maxTable + uint64(i) }
 

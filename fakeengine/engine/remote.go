@@ -1,0 +1,105 @@
+package engine
+
+import (
+	"goodput/fakeengine/kv"
+	"goodput/loadgen/clock"
+)
+
+// Fetcher brings the KV of a prompt from where it was computed.
+type Fetcher interface {
+	// Fetch: s has its blocks from now on, and tokens tokens of its prompt are
+	// missing in them. Engine.Fetched must follow when they are there, not from
+	// within Fetch, unless s is aborted before.
+	Fetch(s *Seq, now clock.Time, tokens int)
+}
+
+// reserve takes blocks for the whole prompt of a waiting sequence whose KV comes
+// from elsewhere, and has the part fetched that is not in the prefix cache. It
+// reports false if there is no room, which holds up those behind (R9). This is
+// vLLM's state WAITING_FOR_REMOTE_KVS: no tokens are scheduled, the sequence is
+// passed by others, and its blocks are named only when they have their content.
+func (e *Engine) reserve(s *Seq, now clock.Time) bool {
+	hit := e.match(s)
+	a := kv.Admission{Hit: hit, Tokens: s.Prompt}
+	if e.running.n > 0 {
+		a.Spare = e.watermark
+	}
+	if !e.kv.Admit(&s.sched.table, a) {
+		return false
+	}
+	e.kv.Query(s.Prompt, hit)
+	s.sched.asked = true
+	s.Cached = hit * e.cfg.BlockSize
+	e.block(s, now)
+	s.Remote.Fetch(s, now, s.Prompt-s.Cached)
+	return true
+}
+
+// Fetched says that what Fetch asked for is there. s is admitted at the next
+// scheduling that has a place for it, before all waiting ones whatever the
+// policy: it holds blocks that they may be waiting for.
+func (e *Engine) Fetched(s *Seq) {
+	if s.sched.in != &e.blocked {
+		return
+	}
+	now := e.loop.Now()
+	s.arrived(now)
+	e.blocked.remove(s)
+	at := e.fetched.tail
+	for at != nil && at.sched.turn > s.sched.turn {
+		at = at.sched.prev
+	}
+	e.fetched.insertAfter(at, s)
+	e.kv.Fill(&s.sched.table, s.Prompt-1)
+	e.wake(now)
+}
+
+// resumeFetched admits those whose KV has come while the budget lasts, which it
+// returns. Each has all of its prompt but the last token, which is computed here
+// in any case: it is the one that gives the first token. One whose adapter has no
+// place in the step waits for the next.
+func (e *Engine) resumeFetched(st *step, now clock.Time, budget int) (left int) {
+	var next *Seq
+	for s := e.fetched.head; s != nil && budget > 0 && e.running.n < e.cfg.MaxNumSeqs; s = next {
+		next = s.sched.next
+		if e.lora != nil {
+			if !e.lora.admits(s.Adapter) {
+				continue
+			}
+			e.lora.join(s.Adapter)
+		}
+		e.fetched.remove(s)
+		e.running.pushBack(s)
+		s.Scheduled = now
+		s.sched.computed, s.sched.goal = s.Prompt-1, s.Prompt
+		e.advance(st, s, 1)
+		budget--
+	}
+	return budget
+}
+
+// Release frees the blocks of a sequence that is over and was told to hold them.
+// It does nothing if there is none.
+func (e *Engine) Release(s *Seq) {
+	if s.sched.in != &e.held {
+		return
+	}
+	e.held.remove(s)
+	e.kv.Close(&s.sched.table)
+	e.roomier(e.loop.Now())
+}
+
+// roomier has a sleeping engine look whether what waits fits now. Blocks of
+// sequences that do not run are all that it can sleep for.
+func (e *Engine) roomier(now clock.Time) {
+	if e.waiting.n > 0 {
+		e.wake(now)
+	}
+}
+
+// CachedTokens is the number of leading tokens of s's prompt that a look-up now
+// would find in the prefix cache (R10). It changes nothing, and s need not be in
+// the engine.
+func (e *Engine) CachedTokens(s *Seq) int {
+	return e.kv.Find(e.shareable(s), s.Prompt) * e.cfg.BlockSize
+}
