@@ -24,6 +24,7 @@ type chunk struct {
 	path  []string       // of the leaf
 	codec compress.Codec // of the values
 	raw   bool           // values of a list are not delta-encoded
+	zip   zipper         // makes the pages if raw
 	lvls  int            // levels that a reader expects: 0 none, 1 definition, 2 also repetition
 
 	def, rep levels
@@ -32,6 +33,8 @@ type chunk struct {
 
 	i64   []int64
 	i32   []int32
+	same  int32 // value of the first sames values of a list, which are not in i32
+	sames int
 	text  []byte // concatenated; lens has the lengths
 	lens  []int32
 	bits  []byte // truth values, 8 to a byte; nbits of them
@@ -45,12 +48,18 @@ type chunk struct {
 	used  []format.Encoding
 	stats format.Statistics
 
-	buf, zipped []byte
+	head, buf, zipped, unzipped []byte
 }
 
 // pageValues is how many list elements make a page. Other columns have one page
-// in a row group.
-const pageValues = 1 << 16
+// in a row group. Where gaps are copied from other rows of the page, there must be
+// some of the same server: wideServers of them or more make a page longer, up to
+// widest times.
+const (
+	pageValues  = 1 << 16
+	wideServers = 8
+	widest      = 16
+)
 
 // newChunk chooses how a column is stored. In real time, files are kept small. In
 // virtual time, where the time to write a row is longer than that to simulate
@@ -80,24 +89,28 @@ func (k *chunk) null() {
 	k.nulls++
 }
 
-// int64 and int32 add a number, or a null if it is Null or Null32 and the column
-// has nulls.
-func (k *chunk) int64(v int64) {
-	if v == Null && k.lvls > 0 {
+// level notes whether the next row has a value.
+func (k *chunk) level(known bool) {
+	if known {
+		k.def.add(1, 1)
+	} else {
 		k.null()
-		return
 	}
-	k.def.add(1, 1)
-	k.i64 = append(k.i64, v)
 }
 
-func (k *chunk) int32(v int32) {
-	if v == Null32 && k.lvls > 0 {
-		k.null()
-		return
+// alike is level for all of the next rows, if all or none of them are known. It
+// reports whether they are.
+func (k *chunk) alike(known, rows int) bool {
+	switch known {
+	case rows:
+		k.def.add(1, rows)
+	case 0:
+		k.def.add(0, rows)
+		k.nulls += rows
+	default:
+		return false
 	}
-	k.def.add(1, 1)
-	k.i32 = append(k.i32, v)
+	return true
 }
 
 func (k *chunk) bool(v bool) {
@@ -120,10 +133,14 @@ func (k *chunk) hex(b []byte) {
 	k.lens = append(k.lens, int32(2*len(b)))
 }
 
-// lists appends the lists of rows; an empty one is null. In Parquet's levels,
-// definition 0 is a null list and 2 an element; repetition 0 starts a row, 1
-// continues it.
-func (k *chunk) lists(c *column, rows []Request) error {
+// lists appends the lists of rows; an empty one is null. In a virtual run the rows
+// were placed in lines. In Parquet's levels, definition 0 is a null list and 2 an
+// element; repetition 0 starts a row, 1 continues it.
+func (k *chunk) lists(c *column, rows []Request, lines *timelines) error {
+	limit := pageValues
+	if k.raw {
+		limit *= min(max(1, len(lines.all)/wideServers), widest)
+	}
 	for i := range rows {
 		l := *c.list(&rows[i])
 		k.rep.add(0, 1)
@@ -132,17 +149,45 @@ func (k *chunk) lists(c *column, rows []Request) error {
 		} else {
 			k.rep.add(1, len(l)-1)
 			k.def.add(2, len(l))
-			k.i32 = append(k.i32, l...)
+			if k.raw {
+				k.zip.row(l, lines.rows[i])
+			} else {
+				k.list(l)
+			}
 		}
 		k.rows++
-		if len(k.i32) >= pageValues {
+		if k.elements() >= limit {
 			if err := k.page(); err != nil {
 				return err
+			}
+			if k.raw {
+				lines.turn()
 			}
 		}
 	}
 	return nil
 }
+
+// list appends values. As long as all of the page are the same, it only counts
+// them.
+func (k *chunk) list(l []int32) {
+	if len(k.i32) == 0 && (k.sames == 0 || l[0] == k.same) && common(l, l[1:]) == len(l)-1 {
+		k.same, k.sames = l[0], k.sames+len(l)
+		return
+	}
+	k.unfold()
+	k.i32 = append(k.i32, l...)
+}
+
+// unfold puts the values that were only counted into i32.
+func (k *chunk) unfold() {
+	for ; k.sames > 0; k.sames-- {
+		k.i32 = append(k.i32, k.same)
+	}
+}
+
+// elements is the number of list elements in the page.
+func (k *chunk) elements() int { return k.zip.n + k.sames + len(k.i32) }
 
 // page encodes what was collected since the last one, if anything.
 func (k *chunk) page() error {
@@ -154,7 +199,6 @@ func (k *chunk) page() error {
 		return err
 	}
 	h := format.PageHeader{Type: format.DataPageV2}
-	var head, vals []byte
 	var rep, def []byte
 	if k.lvls > 1 {
 		rep = k.rep.bytes()
@@ -162,33 +206,66 @@ func (k *chunk) page() error {
 	if k.lvls > 0 {
 		def = k.def.bytes()
 	}
-	head = append(append(head, rep...), def...)
-	vals = k.buf
-	packed := false
-	if k.codec != &parquet.Uncompressed && len(vals) > 0 {
-		if k.zipped, err = k.codec.Encode(k.zipped, vals); err != nil {
-			return err
-		}
-		if packed = len(k.zipped) < len(vals); packed {
-			vals = k.zipped
-		}
+	k.head = append(append(k.head[:0], rep...), def...)
+	vals, plain, err := k.pack()
+	if err != nil {
+		return err
 	}
 	values := k.rows // of a column of lists: their elements, and the nulls
 	if k.lvls > 1 {
-		values = len(k.i32) + k.nulls
+		values = k.elements() + k.nulls
 	}
-	h.UncompressedPageSize = int32(len(head) + len(k.buf))
-	h.CompressedPageSize = int32(len(head) + len(vals))
+	h.UncompressedPageSize = int32(len(k.head) + plain)
+	h.CompressedPageSize = int32(len(k.head) + len(vals))
 	h.DataPageHeaderV2 = thrift.New(format.DataPageHeaderV2{
 		NumValues: int32(values), NumNulls: int32(k.nulls), NumRows: int32(k.rows), Encoding: enc,
 		DefinitionLevelsByteLength: int32(len(def)), RepetitionLevelsByteLength: int32(len(rep)),
-		IsCompressed: thrift.New(packed),
+		IsCompressed: thrift.New(len(vals) < plain),
 	})
 	k.stats.NullCount += int64(k.nulls)
 	k.n += int64(values)
-	err = k.put(&h, enc, head, vals)
+	err = k.put(&h, enc, k.head, vals)
 	k.clearPage()
 	return err
+}
+
+// pack compresses the values, unless they are shorter as they are. plain is their
+// length before.
+func (k *chunk) pack() (vals []byte, plain int, err error) {
+	if k.raw && k.zip.n > 0 {
+		return k.packZip()
+	}
+	plain = len(k.buf)
+	if k.codec == &parquet.Uncompressed || plain == 0 {
+		return k.buf, plain, nil
+	}
+	if k.zipped, err = k.codec.Encode(k.zipped, k.buf); err != nil || len(k.zipped) >= plain {
+		return k.buf, plain, err
+	}
+	return k.zipped, plain, nil
+}
+
+// packZip is pack for values that are in zip. Where the timelines helped little, a
+// search may find more.
+func (k *chunk) packZip() (vals []byte, plain int, err error) {
+	k.buf = k.zip.block(k.buf[:0])
+	plain = k.zip.n * valueBytes
+	if 4*k.zip.own <= k.zip.n {
+		return k.buf, plain, nil
+	}
+	if k.unzipped, err = k.codec.Decode(k.unzipped, k.buf); err != nil {
+		return nil, 0, err
+	}
+	if k.zipped, err = k.codec.Encode(k.zipped, k.unzipped); err != nil {
+		return nil, 0, err
+	}
+	switch {
+	case min(len(k.buf), len(k.zipped)) >= plain:
+		return k.unzipped, plain, nil
+	case len(k.zipped) < len(k.buf):
+		return k.zipped, plain, nil
+	}
+	return k.buf, plain, nil
 }
 
 // put appends a page of head and vals to the body.
@@ -223,12 +300,9 @@ func (k *chunk) values() (enc format.Encoding, err error) {
 		}
 		k.buf, err = parquet.RLEDictionary.EncodeInt32(k.buf, k.names.refs)
 		return format.RLEDictionary, err
-	case len(k.i32) > 0 && k.raw:
-		k.buf = slices.Grow(k.buf, 4*len(k.i32))[:4*len(k.i32)]
-		for i, v := range k.i32 {
-			binary.LittleEndian.PutUint32(k.buf[4*i:], uint32(v))
-		}
-		return format.Plain, nil
+	case k.sames > 0:
+		k.buf = appendSames(k.buf, k.same, k.sames)
+		return format.DeltaBinaryPacked, nil
 	case len(k.i32) > 0:
 		k.bounds32()
 		k.buf, err = parquet.DeltaBinaryPacked.EncodeInt32(k.buf, k.i32)
@@ -239,7 +313,20 @@ func (k *chunk) values() (enc format.Encoding, err error) {
 		return format.DeltaLengthByteArray, err
 	}
 	k.buf = append(k.buf, k.bits...)
-	return format.Plain, nil // truth values, or nothing but nulls
+	return format.Plain, nil // truth values, lists that are in zip, or nothing but nulls
+}
+
+// appendSames appends n values v as DELTA_BINARY_PACKED: the block size, the parts
+// of a block, n, v, and for each block of differences a least one of 0 and, for
+// each part, 0 bits.
+func appendSames(b []byte, v int32, n int) []byte {
+	const block, parts = 128, 4
+	b = binary.AppendUvarint(append(b, block&0x7f|0x80, block>>7, parts), uint64(n))
+	b = binary.AppendVarint(b, int64(v))
+	for n--; n > 0; n -= block {
+		b = append(b, 0, 0, 0, 0, 0)
+	}
+	return b
 }
 
 // dictionaryPage writes the page that comes before all others of the chunk.
@@ -262,16 +349,26 @@ func (k *chunk) dictionaryPage() error {
 // bounds64 and bounds32 keep the smallest and the largest value, by which
 // readers skip row groups.
 func (k *chunk) bounds64() {
-	k.stats.MinValue = binary.LittleEndian.AppendUint64(nil, uint64(slices.Min(k.i64)))
-	k.stats.MaxValue = binary.LittleEndian.AppendUint64(nil, uint64(slices.Max(k.i64)))
+	least, most := bounds(k.i64)
+	k.stats.MinValue = binary.LittleEndian.AppendUint64(nil, uint64(least))
+	k.stats.MaxValue = binary.LittleEndian.AppendUint64(nil, uint64(most))
 }
 
 func (k *chunk) bounds32() {
 	if k.lvls > 1 {
 		return // of no use for lists
 	}
-	k.stats.MinValue = binary.LittleEndian.AppendUint32(nil, uint32(slices.Min(k.i32)))
-	k.stats.MaxValue = binary.LittleEndian.AppendUint32(nil, uint32(slices.Max(k.i32)))
+	least, most := bounds(k.i32)
+	k.stats.MinValue = binary.LittleEndian.AppendUint32(nil, uint32(least))
+	k.stats.MaxValue = binary.LittleEndian.AppendUint32(nil, uint32(most))
+}
+
+func bounds[T int32 | int64](values []T) (least, most T) {
+	least, most = values[0], values[0]
+	for _, v := range values {
+		least, most = min(least, v), max(most, v)
+	}
+	return least, most
 }
 
 func (k *chunk) clearPage() {
@@ -280,6 +377,8 @@ func (k *chunk) clearPage() {
 	k.rows, k.nulls, k.nbits = 0, 0, 0
 	k.i64, k.i32, k.text, k.lens, k.bits = k.i64[:0], k.i32[:0], k.text[:0], k.lens[:0], k.bits[:0]
 	k.names.reset()
+	k.zip.reset()
+	k.sames = 0
 }
 
 // finish describes the chunk, whose body will be at offset of the file. kind is

@@ -47,8 +47,16 @@ func i64[T ~int64](name string, p func(*Request) *T) column {
 		name: name,
 		node: optional(parquet.Int(64), &parquet.DeltaBinaryPacked),
 		gather: func(k *chunk, rows []Request) {
+			was := len(k.i64)
 			for i := range rows {
-				k.int64(int64(*p(&rows[i])))
+				if v := int64(*p(&rows[i])); v != Null || k.lvls == 0 {
+					k.i64 = append(k.i64, v)
+				}
+			}
+			if !k.alike(len(k.i64)-was, len(rows)) {
+				for i := range rows {
+					k.level(int64(*p(&rows[i])) != Null)
+				}
 			}
 		},
 		scatter: func(from *page, rows []Request) error {
@@ -72,8 +80,16 @@ func i32(name string, p func(*Request) *int32) column {
 		name: name,
 		node: optional(parquet.Int(32), &parquet.DeltaBinaryPacked),
 		gather: func(k *chunk, rows []Request) {
+			was := len(k.i32)
 			for i := range rows {
-				k.int32(*p(&rows[i]))
+				if v := *p(&rows[i]); v != Null32 || k.lvls == 0 {
+					k.i32 = append(k.i32, v)
+				}
+			}
+			if !k.alike(len(k.i32)-was, len(rows)) {
+				for i := range rows {
+					k.level(*p(&rows[i]) != Null32)
+				}
 			}
 		},
 		scatter: func(from *page, rows []Request) error {
@@ -109,16 +125,21 @@ func text(name string, few bool, p func(*Request) *string) column {
 		name: name,
 		node: optional(parquet.String(), e),
 		gather: func(k *chunk, rows []Request) {
+			known := 0
 			for i := range rows {
-				switch s := *p(&rows[i]); {
-				case s == "":
-					k.null()
-				case few:
-					k.def.add(1, 1)
+				s := *p(&rows[i])
+				if s == "" {
+					continue
+				}
+				if known++; few {
 					k.names.add(s)
-				default:
-					k.def.add(1, 1)
+				} else {
 					k.string(s)
+				}
+			}
+			if !k.alike(known, len(rows)) {
+				for i := range rows {
+					k.level(*p(&rows[i]) != "")
 				}
 			}
 		},
@@ -147,10 +168,9 @@ func id(name string, p func(*Request) []byte) column {
 		node: optional(parquet.String(), &parquet.DeltaLengthByteArray),
 		gather: func(k *chunk, rows []Request) {
 			for i := range rows {
-				if b := p(&rows[i]); zero(b) {
-					k.null()
-				} else {
-					k.def.add(1, 1)
+				b := p(&rows[i])
+				known := !zero(b)
+				if k.level(known); known {
 					k.hex(b)
 				}
 			}
@@ -219,10 +239,8 @@ func tri(name string, p func(*Request) *Tri) column {
 		node: parquet.Optional(parquet.Leaf(parquet.BooleanType)),
 		gather: func(k *chunk, rows []Request) {
 			for i := range rows {
-				if t := *p(&rows[i]); t == Unknown {
-					k.null()
-				} else {
-					k.def.add(1, 1)
+				t := *p(&rows[i])
+				if k.level(t != Unknown); t != Unknown {
 					k.bool(t == Yes)
 				}
 			}
@@ -306,8 +324,16 @@ func derived(name string, f func(*Request) int64, needs ...string) column {
 		name: name,
 		node: optional(parquet.Int(64), &parquet.DeltaBinaryPacked),
 		gather: func(k *chunk, rows []Request) {
+			was := len(k.i64)
 			for i := range rows {
-				k.int64(f(&rows[i]))
+				if v := f(&rows[i]); v != Null {
+					k.i64 = append(k.i64, v)
+				}
+			}
+			if !k.alike(len(k.i64)-was, len(rows)) {
+				for i := range rows {
+					k.level(f(&rows[i]) != Null)
+				}
 			}
 		},
 		needs: needs,

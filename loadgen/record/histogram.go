@@ -18,7 +18,8 @@ import (
 type histogram struct {
 	counts []int64
 	n      int64
-	lo, hi int // the buckets in use are within lo to hi; hi < lo: none
+	lo, hi int   // the buckets in use are within lo to hi; hi < lo: none
+	most   int64 // the largest value
 }
 
 const (
@@ -45,11 +46,14 @@ func histogramTop(i int) int64 {
 }
 
 // add counts v, which must be within the range.
-func (h *histogram) add(v int64) {
+func (h *histogram) add(v int64) { h.addN(v, 1) }
+
+// addN counts v n times.
+func (h *histogram) addN(v, n int64) {
 	i := histogramBucket(v)
-	h.counts[i]++
-	h.n++
-	h.lo, h.hi = min(h.lo, i), max(h.hi, i)
+	h.counts[i] += n
+	h.n += n
+	h.lo, h.hi, h.most = min(h.lo, i), max(h.hi, i), max(h.most, v)
 }
 
 // addAll counts all of values, which lie between least and most, both within the
@@ -57,7 +61,7 @@ func (h *histogram) add(v int64) {
 func (h *histogram) addAll(values []int32, least, most int32) {
 	lo, hi := histogramBucket(int64(least)), histogramBucket(int64(most))
 	h.n += int64(len(values))
-	h.lo, h.hi = min(h.lo, lo), max(h.hi, hi)
+	h.lo, h.hi, h.most = min(h.lo, lo), max(h.hi, hi), max(h.most, int64(most))
 	shift := max(0, lo/histogramHalf-1)
 	if shift != max(0, hi/histogramHalf-1) {
 		for _, v := range values {
@@ -72,14 +76,11 @@ func (h *histogram) addAll(values []int32, least, most int32) {
 	}
 }
 
-// top is the largest value that the histogram can tell was counted.
-func (h *histogram) top() int64 { return histogramTop(h.hi) }
-
 func (h *histogram) reset() {
 	if h.n > 0 {
 		clear(h.counts[h.lo : h.hi+1])
 	}
-	h.n, h.lo, h.hi = 0, len(h.counts), -1
+	h.n, h.lo, h.hi, h.most = 0, len(h.counts), -1, 0
 }
 
 // The cookies of the V2 encoding and of its compressed form, with 1-byte words.

@@ -36,6 +36,7 @@ var latencyTags = [numLatencies]string{"ttft", "tpot", "itl", "e2e", "lag"}
 // order, in the one being filled.
 type latencyLog struct {
 	out     file
+	steps   *timelines // nil: in real time
 	lines   []byte
 	enc     histogramEncoder
 	hist    [numLatencies]*histogram
@@ -83,7 +84,8 @@ func (l *latencyLog) head(m Meta) error {
 	return nil
 }
 
-func (l *latencyLog) add(r *Request) error {
+// add takes a row. where is where its gaps are in the timelines, if there are any.
+func (l *latencyLog) add(r *Request, where []stretch) error {
 	if !r.Final || r.Phase != Measure {
 		return nil
 	}
@@ -100,8 +102,25 @@ func (l *latencyLog) add(r *Request) error {
 	l.record(latTTFT, r.TTFT())
 	l.record(latTPOT, r.TPOT())
 	l.record(latE2E, r.E2E())
-	l.gaps(r.TokenGapsUS)
+	gaps := r.TokenGapsUS
+	for _, s := range where {
+		if s.line != nil {
+			s.line.use(s.at, s.n)
+		} else {
+			l.gaps(gaps[:s.n])
+		}
+		gaps = gaps[s.n:]
+	}
+	l.gaps(gaps)
 	return nil
+}
+
+// gap counts n equal gaps.
+func (l *latencyLog) gap(us int32, n int64) {
+	if us < 0 {
+		us, l.clamped = 0, l.clamped+n
+	}
+	l.hist[latITL].addN(int64(us), n)
 }
 
 // gaps counts gaps between tokens, which are nearly always in range.
@@ -138,12 +157,17 @@ func (l *latencyLog) recordUS(i int, us int64) {
 
 // flush writes the interval, without the metrics that have no value in it.
 func (l *latencyLog) flush() error {
+	if l.steps != nil {
+		for _, line := range l.steps.all {
+			line.count(l.steps.counter)
+		}
+	}
 	for i, h := range l.hist {
 		if h.n == 0 {
 			continue
 		}
 		l.lines = fmt.Appendf(l.lines, "Tag=%s,%f,%f,%f,", latencyTags[i],
-			float64(l.from/1e6)/1e3, float64(defaultLatencySpan/1e6)/1e3, float64(h.top())/1e6)
+			float64(l.from/1e6)/1e3, float64(defaultLatencySpan/1e6)/1e3, float64(h.most)/1e6)
 		l.lines = append(l.enc.append(l.lines, h, latencyMaxUS), '\n')
 		h.reset()
 	}

@@ -232,7 +232,7 @@ func (r *recovery) recount() error {
 			if q.Final {
 				ended[q.Outcome]++
 			}
-			return log.add(q)
+			return log.add(q, nil)
 		})
 		if err != nil {
 			return errors.Join(err, log.close())

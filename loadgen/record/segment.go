@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,6 +26,9 @@ const (
 	// they bound the memory of a writer or reader of a segment.
 	rowGroupRows  = 20 * batchRows
 	rowGroupLists = 16 << 20
+
+	// cachedRows stay in the fastest cache while they are taken apart.
+	cachedRows = 32
 
 	keySchema      = "goodput.schema"
 	keyRun         = "goodput.run_id"
@@ -60,6 +64,7 @@ type segment struct {
 	meta   format.FileMetaData // of the row groups so far
 	size   int64               // bytes written
 	group  int                 // rows in the chunks
+	lines  *timelines          // nil: in real time
 	log    *groupLog           // nil: the rows are safe elsewhere
 }
 
@@ -73,6 +78,7 @@ type segments struct {
 	virtual bool
 	meta    format.FileMetaData // of a segment without rows
 	chunks  []*chunk
+	lines   *timelines // nil: in real time
 }
 
 func newSegments(d disk, cols []column, m *Manifest) (*segments, error) {
@@ -85,18 +91,22 @@ func newSegments(d disk, cols []column, m *Manifest) (*segments, error) {
 	for i := range cols {
 		s.chunks = append(s.chunks, newChunk(&cols[i], m.Virtual))
 	}
+	if m.Virtual {
+		s.lines = newTimelines()
+	}
 	return s, nil
 }
 
 // create starts segment n, after the one before was finished. In a virtual run its
 // finished row groups are its own write-ahead file.
 func (s *segments) create(n int) (*segment, error) {
-	seg := &segment{disk: s.disk, name: segmentName(n, segmentSuffix), cols: s.cols, chunks: s.chunks, meta: s.meta}
+	seg := &segment{disk: s.disk, name: segmentName(n, segmentSuffix), cols: s.cols, chunks: s.chunks, meta: s.meta, lines: s.lines}
 	for _, k := range s.chunks {
 		k.clearPage()
 		k.reset()
 	}
 	if s.virtual {
+		s.lines.turn()
 		seg.log = &groupLog{disk: s.disk, name: segmentName(n, groupsSuffix), head: groupsHeader(s.cols)}
 	}
 	var err error
@@ -104,6 +114,15 @@ func (s *segments) create(n int) (*segment, error) {
 		return nil, err
 	}
 	return seg, nil
+}
+
+// placed is where the gaps of row i of the last that were added are in the
+// timelines; nil in real time.
+func (s *segments) placed(i int) []stretch {
+	if s.lines == nil {
+		return nil
+	}
+	return s.lines.rows[i]
 }
 
 // emptyMeta is the footer of a segment without rows, as the Parquet library
@@ -142,15 +161,24 @@ func (s *segment) write(b []byte) error {
 
 // add appends rows, column by column.
 func (s *segment) add(rows []Request) error {
+	if s.lines != nil {
+		s.lines.place(rows)
+	}
+	for part := range slices.Chunk(rows, cachedRows) {
+		for i := range s.cols {
+			if c, k := &s.cols[i], s.chunks[i]; c.list == nil {
+				c.gather(k, part)
+				k.rows += len(part)
+			}
+		}
+	}
 	lists := 0 // bytes of their pages
 	for i := range s.cols {
 		c, k := &s.cols[i], s.chunks[i]
 		if c.list == nil {
-			c.gather(k, rows)
-			k.rows += len(rows)
 			continue
 		}
-		if err := k.lists(c, rows); err != nil {
+		if err := k.lists(c, rows, s.lines); err != nil {
 			return fmt.Errorf("column %s: %w", c.name, err)
 		}
 		lists += len(k.body)
@@ -194,6 +222,9 @@ func (s *segment) flush() error {
 			return err
 		}
 		k.reset()
+	}
+	if s.lines != nil {
+		s.lines.turn()
 	}
 	s.meta.RowGroups = append(s.meta.RowGroups, g)
 	s.meta.NumRows += g.NumRows

@@ -105,7 +105,7 @@ func (w *Writer) writeBatch(made *segments, seg **segment, n int, b *batch, log 
 		return err
 	}
 	for i := range rows {
-		if err := log.add(&rows[i]); err != nil {
+		if err := log.add(&rows[i], made.placed(i)); err != nil {
 			return err
 		}
 	}

@@ -187,6 +187,9 @@ func (w *Writer) start(dir string, m Meta) error {
 	if err != nil {
 		return errors.Join(err, log.close())
 	}
+	if made.lines != nil {
+		log.steps, made.lines.counter = made.lines, log.gap
+	}
 	seg, err := made.create(1)
 	if err != nil {
 		return errors.Join(err, log.close())
