@@ -49,6 +49,7 @@ var layers = []struct {
 	{4, "loadgen/dispatch"},
 	{3, "fakeengine/fault"},
 	{3, "fakeengine/trial"},
+	{4, "fakeengine/accuracy"},
 	{3, "fakeengine/pool"},
 	{3, "fakeengine/server"},
 	{3, "report/stats"},
