@@ -67,6 +67,7 @@ func (a *attempt) begin(r *target.Request, s target.Sink) {
 	// retries.
 	a.seq.ID = p.n.started
 	a.seq.Prompt, a.seq.MaxTokens = r.In, r.Out
+	a.seq.Priority = r.Priority
 	if useful {
 		a.seq.Hashes, a.seq.Shared = a.hashes, shared
 	}

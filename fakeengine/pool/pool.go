@@ -44,6 +44,7 @@ type Pool struct {
 
 	cached bool // engines have a prefix cache
 	routed bool // the policy reads prefix hashes
+	ranked bool // engines schedule by priority
 
 	patience    [2]time.Duration // to the first token, to the end; 0: no end
 	ttft, total clock.Deadlines
@@ -71,6 +72,7 @@ func New(c Config) (*Pool, error) {
 		loop:   c.Loop,
 		block:  c.Engine.BlockSize,
 		cached: c.Engine.PrefixCaching,
+		ranked: c.Engine.Policy == engine.Priority,
 		live:   make(map[*target.Request]*attempt),
 	}
 	p.patience = [2]time.Duration{c.TTFTTimeout, c.RequestTimeout}
@@ -106,12 +108,20 @@ func (p *Pool) Start(r *target.Request, s target.Sink) {
 	}
 	p.live[r] = a
 	a.replica = p.fleet.Pick(&a.route)
-	if err := p.engines[a.replica].Submit(&a.seq); err != nil {
+	if err := p.submit(a); err != nil {
 		p.n.refused++
 		a.refuse(err)
 		return
 	}
 	a.watch()
+}
+
+// submit hands a to its replica, unless a server would refuse it.
+func (p *Pool) submit(a *attempt) error {
+	if a.req.Priority != 0 && !p.ranked {
+		return fmt.Errorf("priority is %d, but the engines serve by arrival", a.req.Priority)
+	}
+	return p.engines[a.replica].Submit(&a.seq)
 }
 
 // Cancel implements target.Canceler. The replica drops r and frees its blocks at

@@ -44,6 +44,7 @@ type request struct {
 	shape           shape
 	calls           []string // names of functions, as JSON strings; nil without calls
 	stop            stopRule
+	priority        int // a smaller one is served first
 }
 
 // servedModel is a name that is answered to.
@@ -60,6 +61,7 @@ type decoder struct {
 	// modelLen bounds prompt and answer.
 	modelLen int
 	shape    shape
+	ranked   bool // the engines schedule by priority
 }
 
 // body is the JSON of both APIs. Fields that are not here are accepted and
@@ -86,6 +88,7 @@ type body struct {
 	IncludeStop  bool            `json:"include_stop_str_in_output"`
 	CacheSalt    *string         `json:"cache_salt"`
 	Tools        []tool          `json:"tools"`
+	Priority     *int            `json:"priority"`
 
 	// What follows would change the shape of the answer, so it is refused.
 	BestOf *int `json:"best_of"`
@@ -120,6 +123,12 @@ func (d *decoder) decode(a api, raw []byte, t *tokenizer) (request, *apiError) {
 	}
 	if err := b.unsupported(); err != nil {
 		return r, err
+	}
+	if b.Priority != nil {
+		r.priority = *b.Priority
+	}
+	if r.priority != 0 && !d.ranked {
+		return r, badRequest("priority", "priority is %d, but the engines serve by arrival; leave it out, or serve with --engine.scheduling-policy priority", r.priority)
 	}
 	var err *apiError
 	if r.maxTokens, err = b.length(a, t.n, d.modelLen); err != nil {

@@ -17,7 +17,7 @@ const (
 func decodeTest(a api, body string) (request, *tokenizer, *apiError) {
 	var t tokenizer
 	t.reset(4, testLen)
-	d := decoder{modelLen: testLen, model: func(name string) (servedModel, *apiError) {
+	d := decoder{modelLen: testLen, ranked: true, model: func(name string) (servedModel, *apiError) {
 		switch name {
 		case "", testModel:
 			return servedModel{}, nil
@@ -63,6 +63,8 @@ func TestDecode(t *testing.T) {
 		{"stops", completions, `{"prompt":"a","stop":["x","y"]}`, request{maxTokens: 16, stop: stopRule{words: []string{"x", "y"}}}, 1},
 		{"no stops", completions, `{"prompt":"a","stop":[],"min_tokens":2}`, request{maxTokens: 16, stop: stopRule{words: []string{}, min: 2}}, 1},
 		{"nulls", completions, `{"model":null,"prompt":"a","max_tokens":null,"n":null,"stream":null,"stream_options":null,"logprobs":null}`, request{maxTokens: 16}, 1},
+		{"priority", completions, `{"prompt":"a","priority":-7}`, request{maxTokens: 16, priority: -7}, 1},
+		{"no priority", completions, `{"prompt":"a","priority":null}`, request{maxTokens: 16}, 1},
 		{"chat fills the context", chat, `{"messages":[{"role":"user","content":"a b c"}]}`, request{maxTokens: 97}, 3},
 		{"chat prefers max_completion_tokens", chat, `{"messages":[{"role":"user","content":"a"}],"max_tokens":3,"max_completion_tokens":5}`, request{maxTokens: 5}, 1},
 		{"chat takes max_tokens", chat, `{"messages":[{"role":"user","content":"a"}],"max_tokens":3,"logprobs":false}`, request{maxTokens: 3}, 1},

@@ -59,6 +59,8 @@
 //   - The id of an answer is made from X-Request-Id, which is echoed, or made up
 //     if there was none. X-Goodput-Replica says which replica answered, and
 //     X-Session-Id tells the policy which conversation the request belongs to.
+//   - priority is for engines that schedule by it; elsewhere any but 0 is refused,
+//     as vLLM's description of the field has it.
 //   - An adapter costs nothing to load or run. Its name and cache_salt keep the
 //     blocks of its requests apart from all others.
 //   - There is no /detokenize: the number of a token is a hash.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"goodput/fakeengine/engine"
 	"goodput/loadgen/clock"
 )
 
@@ -49,6 +50,7 @@ func (f *front) decoder(s shape) *decoder {
 		model:    func(name string) (servedModel, *apiError) { return f.srv.resolve(name, f.replica) },
 		modelLen: f.srv.engine.MaxModelLen,
 		shape:    s,
+		ranked:   f.srv.engine.Policy == engine.Priority,
 	}
 }
 

@@ -164,6 +164,7 @@ func (x *exchange) choose() {
 		c.calls = req.calls
 		c.seq.ID = first + uint64(i)
 		c.seq.Prompt, c.seq.MaxTokens, c.seq.StopAt, c.seq.Sink = st.prompt.n, req.maxTokens, c.stopAt(), c
+		c.seq.Priority = req.priority
 		if s.named {
 			// Nothing says what no other request will have in common, so all of it may be.
 			c.seq.Hashes, c.seq.Shared = st.prompt.names, st.prompt.n

@@ -10,11 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/param"
 	"pgregory.net/rapid"
 
+	"goodput/fakeengine/engine"
 	"goodput/loadgen/wire"
 )
 
@@ -394,6 +396,48 @@ func TestContinuousUsage(t *testing.T) {
 		}
 		if seen[0] != 4 || seen[1] != 4 || !strings.Contains(all[len(all)-2], `"completion_tokens":8`) {
 			t.Errorf("%s: %v events, then %s", path, seen, all[len(all)-2])
+		}
+	}
+}
+
+// A smaller priority is served first, and refused where there is no such thing.
+func TestPriority(t *testing.T) {
+	g := start(t, func(c *Config) {
+		c.Engine.MaxNumSeqs, c.Engine.Policy, c.Step = 1, engine.Priority, evenSteps(time.Millisecond)
+	})
+	h := g.Handler()
+	var all sync.WaitGroup
+	ask := func(id string, priority, waiting int) {
+		all.Go(func() {
+			body := fmt.Sprintf(`{"prompt":"a","max_tokens":100,"priority":%d}`, priority)
+			if w := post(h, "/v1/completions", body, headerRequestID, id); w.Code != http.StatusOK {
+				t.Errorf("%s: status %d", id, w.Code)
+			}
+		})
+		for s := g.state(0); s.Waiting != waiting; s = g.state(0) {
+		}
+	}
+	ask("running", 0, 0)
+	for s := g.state(0); s.Running < 1; s = g.state(0) {
+	}
+	ask("second", 2, 1)
+	ask("first", -1, 2)
+	all.Wait()
+	var order []string
+	for _, f := range g.truth.facts(t) {
+		order = append(order, f.RequestID)
+	}
+	if diff := cmp.Diff([]string{"running", "first", "second"}, order); diff != "" {
+		t.Errorf("order of ends (-want +got):\n%s", diff)
+	}
+
+	h = start(t, nil).Handler()
+	for body, want := range map[string]int{
+		`{"prompt":"a","priority":0}`: http.StatusOK,
+		`{"prompt":"a","priority":1}`: http.StatusBadRequest,
+	} {
+		if w := post(h, "/v1/completions", body); w.Code != want {
+			t.Errorf("%s: status %d, want %d: %s", body, w.Code, want, w.Body)
 		}
 	}
 }

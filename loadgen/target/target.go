@@ -24,6 +24,9 @@ type Request struct {
 	Session uint64
 	Turn    uint16
 	Class   uint16
+	// Priority is for servers that schedule by it: a smaller one is served first.
+	// Others may refuse any but 0, which says nothing.
+	Priority int
 	// IgnoreEOS asks for exactly Out tokens.
 	IgnoreEOS bool
 	// TraceID and SpanID identify the attempt on the wire (W3C Trace Context).

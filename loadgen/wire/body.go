@@ -74,15 +74,29 @@ func NewFormat(api API, model string) (*Format, error) {
 	return f, nil
 }
 
-// Body asks for a streamed answer of up to maxTokens tokens, and with ignoreEOS
-// for exactly that many (the vLLM extensions ignore_eos and min_tokens).
-func (f *Format) Body(p Prompt, maxTokens int, ignoreEOS bool) Body {
-	head := make([]byte, 0, len(f.open)+len(f.text)+64)
+// Ask is what a body says beside the prompt.
+type Ask struct {
+	// MaxTokens bounds the answer; with IgnoreEOS it has exactly that many tokens
+	// (the vLLM extensions ignore_eos and min_tokens).
+	MaxTokens int
+	IgnoreEOS bool
+	// Priority is another extension of vLLM, a smaller one being served first; 0
+	// leaves it out.
+	Priority int
+}
+
+// Body asks for a streamed answer.
+func (f *Format) Body(p Prompt, ask Ask) Body {
+	head := make([]byte, 0, len(f.open)+len(f.text)+96)
 	head = append(head, f.open...)
-	head = strconv.AppendInt(head, int64(maxTokens), 10)
-	if ignoreEOS {
+	head = strconv.AppendInt(head, int64(ask.MaxTokens), 10)
+	if ask.IgnoreEOS {
 		head = append(head, `,"ignore_eos":true,"min_tokens":`...)
-		head = strconv.AppendInt(head, int64(maxTokens), 10)
+		head = strconv.AppendInt(head, int64(ask.MaxTokens), 10)
+	}
+	if ask.Priority != 0 {
+		head = append(head, `,"priority":`...)
+		head = strconv.AppendInt(head, int64(ask.Priority), 10)
 	}
 	head = append(head, f.text...)
 	return Body{head: head, prompt: p, tail: f.tail}

@@ -26,6 +26,7 @@ func TestBody(t *testing.T) {
 		api    wire.API
 		model  string
 		ignore bool
+		prio   int
 		want   map[string]any
 	}{
 		{
@@ -40,6 +41,13 @@ func TestBody(t *testing.T) {
 			want: map[string]any{
 				"model": "llama", "stream": true, "stream_options": options, "temperature": 0.0,
 				"max_tokens": 128.0, "ignore_eos": true, "min_tokens": 128.0, "prompt": "one two three",
+			},
+		},
+		{
+			name: "completions with a priority", api: wire.Completions, prio: -3,
+			want: map[string]any{
+				"stream": true, "stream_options": options, "temperature": 0.0,
+				"max_tokens": 128.0, "priority": -3.0, "prompt": "one two three",
 			},
 		},
 		{
@@ -64,7 +72,7 @@ func TestBody(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			body := f.Body(words("one two three"), 128, tt.ignore)
+			body := f.Body(words("one two three"), wire.Ask{MaxTokens: 128, IgnoreEOS: tt.ignore, Priority: tt.prio})
 			// Twice: a body can be read again from the start.
 			for range 2 {
 				raw, err := io.ReadAll(body.Reader())
@@ -104,16 +112,17 @@ func FuzzFormat(f *testing.F) {
 				}
 				return
 			}
-			body := format.Body(words("x y"), n, ignore)
+			body := format.Body(words("x y"), wire.Ask{MaxTokens: n, IgnoreEOS: ignore, Priority: n})
 			raw, _ := io.ReadAll(body.Reader())
 			var got struct {
 				Model     string
 				MaxTokens int `json:"max_tokens"`
+				Priority  int
 			}
 			if err := json.Unmarshal(raw, &got); err != nil {
 				t.Fatalf("%v in %s", err, raw)
 			}
-			if got.Model != model || got.MaxTokens != n || body.Len() != int64(len(raw)) {
+			if got.Model != model || got.MaxTokens != n || got.Priority != n || body.Len() != int64(len(raw)) {
 				t.Fatalf("got %q and %d of %d bytes from %s", got.Model, got.MaxTokens, len(raw), raw)
 			}
 		}
@@ -125,7 +134,7 @@ func ExampleFormat() {
 	if err != nil {
 		panic(err)
 	}
-	body := f.Body(words("alpha beta"), 16, false)
+	body := f.Body(words("alpha beta"), wire.Ask{MaxTokens: 16})
 	raw, _ := io.ReadAll(body.Reader())
 	fmt.Println(body.Len() == int64(len(raw)))
 	fmt.Println(string(raw))

@@ -76,7 +76,9 @@ func (a *attempt) Entity() uint64 { return a.req.Seq }
 
 // exchange sends the request and takes the answer.
 func (a *attempt) exchange() {
-	body := a.c.format.Body(a.c.cfg.Prompt(a.req.Prompt), a.req.Out, a.req.IgnoreEOS)
+	body := a.c.format.Body(a.c.cfg.Prompt(a.req.Prompt), wire.Ask{
+		MaxTokens: a.req.Out, IgnoreEOS: a.req.IgnoreEOS, Priority: a.req.Priority,
+	})
 	a.up = newUpload(body.Reader(), body.Len(), a.c.cfg.Stamp)
 	// No GetBody: it would allow net/http to repeat the request.
 	req := &http.Request{
