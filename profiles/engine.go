@@ -22,6 +22,9 @@ type Engine struct {
 	ReserveFullISL Switch `yaml:"scheduler_reserve_full_isl"`
 	// PrependUnhashed: KV blocks without cached content are used first.
 	PrependUnhashed Switch `yaml:"prepend_unhashed_blocks"`
+	// SpeculativeAdmission: KV slots for the drafter of speculative decoding are
+	// kept from admission on.
+	SpeculativeAdmission Switch `yaml:"speculative_admission_lookahead"`
 	// Watermark is the share of the KV blocks that admission leaves free; 0: none.
 	Watermark Coefficient `yaml:"watermark"`
 	// Limits bound a step.
@@ -99,6 +102,7 @@ func (e *Engine) validate() error {
 		{"async_scheduling", e.AsyncScheduling.Source, e.AsyncScheduling.Date, e.AsyncScheduling.Status},
 		{"scheduler_reserve_full_isl", e.ReserveFullISL.Source, e.ReserveFullISL.Date, e.ReserveFullISL.Status},
 		{"prepend_unhashed_blocks", e.PrependUnhashed.Source, e.PrependUnhashed.Date, e.PrependUnhashed.Status},
+		{"speculative_admission_lookahead", e.SpeculativeAdmission.Source, e.SpeculativeAdmission.Date, e.SpeculativeAdmission.Status},
 		{"watermark", e.Watermark.Source, e.Watermark.Date, e.Watermark.Status},
 		{"step_limits", l.Source, l.Date, l.Status},
 	} {

@@ -40,6 +40,8 @@ func TestSizesOfKnownModels(t *testing.T) {
 		{"mistral-nemo-12b", 12.248, 12.248, 163840},
 		{"yi-34b", 34.389, 34.389, 245760},
 		{"llama-4-scout-17b-16e", 107.77, 17.17, 196608},
+		{"llama-3.2-1b", 1.2358, 1.2358, 32768},
+		{"qwen3-0.6b", 0.596, 0.596, 114688},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := loadModel(t, c.name)
@@ -54,7 +56,7 @@ func TestSizesOfKnownModels(t *testing.T) {
 			}
 		})
 	}
-	if len(Models()) != 14 {
+	if len(Models()) != 16 {
 		t.Errorf("%d models: add the new ones to this table", len(Models()))
 	}
 }

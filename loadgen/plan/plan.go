@@ -46,6 +46,13 @@ type Plan struct {
 	EnginePrependUnhashed     bool    `yaml:"engine.prepend-unhashed-blocks" group:"engine" help:"use KV blocks without cached content before those with it; unless given, by --engine"`
 	EnginePolicy              string  `yaml:"engine.scheduling-policy" group:"engine" help:"order of waiting requests: fcfs, priority"`
 	EngineBatching            string  `yaml:"engine.batching" group:"engine" help:"when waiting requests join: continuous (at every step), static (when the last batch is over)"`
+	EngineSpecMethod          string  `yaml:"engine.speculative-method,omitempty" group:"engine" help:"who drafts tokens for speculative decoding: ngram, eagle, mtp, draft_model; empty: nobody"`
+	EngineSpecTokens          int     `yaml:"engine.num-speculative-tokens" group:"engine" help:"tokens drafted for each step, 1 to 32; 0: without --engine.speculative-method"`
+	EngineSpecModel           string  `yaml:"engine.speculative-model,omitempty" group:"engine" help:"model profile of the drafter, for draft_model"`
+	EngineSpecWorkload        string  `yaml:"engine.speculative-workload" group:"engine" help:"kind of text, for how many drafts are accepted: chat, code, summarise, low-overlap"`
+	EngineSpecRates           string  `yaml:"engine.speculative-acceptance,omitempty" group:"engine" help:"share of drafts accepted if those before were, by position, such as 0.8,0.7 (the last one holds beyond); empty: by --engine.speculative-workload, which still says how often ngram finds drafts"`
+	EngineSpecSpread          float64 `yaml:"engine.speculative-acceptance-spread" group:"engine" help:"standard deviation among requests of the first share of --engine.speculative-acceptance; 0: all requests are alike"`
+	EngineSpecAdmission       bool    `yaml:"engine.speculative-admission-lookahead" group:"engine" help:"keep KV slots for the drafter from admission on, not from the second step; unless given, by --engine"`
 	EngineStepJitter          float64 `yaml:"engine.step-jitter" group:"engine" help:"spread of step times: standard deviation of the logarithm of a factor with mean 1 on each step, 0 to 1; 0: none"`
 
 	// The load.
@@ -107,6 +114,7 @@ func Default() Plan {
 		EngineAsync:               true,
 		EnginePolicy:              "fcfs",
 		EngineBatching:            "continuous",
+		EngineSpecWorkload:        "chat",
 		Burstiness:                1,
 		RequestTimeout:            6 * time.Hour,
 		Drain:                     60 * time.Second,

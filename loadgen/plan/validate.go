@@ -85,6 +85,7 @@ func (p *Plan) checkPool(v *checker) {
 	v.ok(p.EngineWatermark >= 0 && p.EngineWatermark < 1, "engine.watermark", "%v is outside 0 to 1 (excluded)", p.EngineWatermark)
 	v.oneOf("engine.scheduling-policy", p.EnginePolicy, "fcfs", "priority")
 	v.oneOf("engine.batching", p.EngineBatching, "continuous", "static")
+	p.checkSpeculation(v)
 	v.ok(p.EngineStepJitter >= 0 && p.EngineStepJitter <= 1, "engine.step-jitter", "%v is outside 0 to 1: 0.05 varies steps by about 5 %%", p.EngineStepJitter)
 	v.ok(p.Speed >= 0 && p.Speed <= MaxSpeed, "speed", "%v is outside 0 to %v: for more, use max", p.Speed, MaxSpeed)
 }

@@ -14,6 +14,7 @@ type hardware struct {
 	model profiles.Model // stored as the plan says
 	tp    int
 	step  *steptime.Analytic
+	draft *steptime.Analytic // nil: no drafter that runs on the GPU
 
 	blocks, blockSize int
 	derived           bool // blocks follows from the GPU's memory
@@ -38,13 +39,48 @@ func newHardware(p *plan.Plan) (h hardware, err error) {
 	if h.step, err = steptime.New(h.gpu, h.model, h.tp, p.EngineMaxNumBatchedTokens); err != nil {
 		return h, fmt.Errorf("--tp: %w", err)
 	}
+	inMemory, err := h.addDrafter(p)
+	if err != nil {
+		return h, err
+	}
 	if h.blocks == 0 {
 		h.derived = true
-		if h.blocks, err = profiles.KVBlocks(h.gpu, h.model, h.tp, p.EngineGPUMemory, h.blockSize); err != nil {
+		if h.blocks, err = profiles.KVBlocks(h.gpu, inMemory[0], h.tp, p.EngineGPUMemory, h.blockSize, inMemory[1:]...); err != nil {
 			return h, fmt.Errorf("--engine-model: %w", err)
 		}
 	}
 	return h, nil
+}
+
+// addDrafter makes what drafts on the GPU, and returns what lies in its memory: the
+// model, with a layer more for the drafters that are one, and a draft model.
+func (h *hardware) addDrafter(p *plan.Plan) (inMemory []profiles.Model, err error) {
+	drafter, flag := h.model, "--tp"
+	switch p.EngineSpecMethod {
+	case "eagle", "mtp":
+		inMemory = append(inMemory, h.model)
+		inMemory[0].Layers++
+		drafter = steptime.DraftLayer(drafter)
+	case "draft_model":
+		flag = "--engine.speculative-model"
+		if drafter, err = profiles.LoadModel(p.EngineSpecModel); err == nil {
+			drafter, err = drafter.Stored("", p.EngineKVCacheDType)
+		}
+		if err == nil && drafter.Vocab != h.model.Vocab {
+			err = fmt.Errorf("%s has %d tokens in its vocabulary, %s has %d: a drafter needs the same",
+				drafter.Name, drafter.Vocab, h.model.Name, h.model.Vocab)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", flag, err)
+		}
+		inMemory = append(inMemory, h.model, drafter)
+	default:
+		return []profiles.Model{h.model}, nil
+	}
+	if h.draft, err = steptime.New(steptime.DraftGPU(h.gpu), drafter, h.tp, p.EngineMaxNumBatchedTokens); err != nil {
+		return nil, fmt.Errorf("%s: %w", flag, err)
+	}
+	return inMemory, nil
 }
 
 // String describes one engine.

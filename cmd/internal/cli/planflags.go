@@ -79,14 +79,14 @@ func (p *planFlags) resolve(env *Env, check func(*plan.Plan) error) (plan.Plan, 
 		if err := plan.Load(&file, p.config, text); err != nil {
 			return out, err
 		}
-		if err := preset(&out, file.Engine, file.GPU); err != nil {
+		if err := preset(&out, file.Engine, file.GPU, file.EngineSpecMethod); err != nil {
 			return out, fmt.Errorf("reading plan %s: %w", p.config, err)
 		}
 		if err := plan.Load(&out, p.config, text); err != nil {
 			return out, err
 		}
 	}
-	if err := preset(&out, p.environment(env, "engine"), p.environment(env, "gpu")); err != nil {
+	if err := preset(&out, p.environment(env, "engine"), p.environment(env, "gpu"), p.environment(env, drafterKey)); err != nil {
 		return out, err
 	}
 	for _, f := range p.fields {
@@ -96,7 +96,7 @@ func (p *planFlags) resolve(env *Env, check func(*plan.Plan) error) (plan.Plan, 
 			}
 		}
 	}
-	if err := preset(&out, p.flag("engine"), p.flag("gpu")); err != nil {
+	if err := preset(&out, p.flag("engine"), p.flag("gpu"), p.flag(drafterKey)); err != nil {
 		return out, err
 	}
 	for _, f := range p.fields {

@@ -17,7 +17,7 @@ func TestDefaultIsTheNewestEngine(t *testing.T) {
 		t.Errorf("default engine %s, newest %s", def.Engine, newest)
 	}
 	got := def
-	if err := preset(&got, def.Engine, def.GPU); err != nil {
+	if err := preset(&got, def.Engine, def.GPU, ""); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(def, got); diff != "" {
@@ -28,15 +28,22 @@ func TestDefaultIsTheNewestEngine(t *testing.T) {
 func TestPreset(t *testing.T) {
 	def := plan.Default()
 	for _, c := range []struct {
-		name, engine, gpu string
-		want              func(*plan.Plan)
+		name, engine, gpu, drafter string
+		want                       func(*plan.Plan)
 	}{
-		{"nothing named", "", "", func(*plan.Plan) {}},
-		{"old engine", "vllm@0.10", "", func(p *plan.Plan) {
+		{"nothing named", "", "", "", func(*plan.Plan) {}},
+		{"old engine", "vllm@0.10", "", "", func(p *plan.Plan) {
 			p.Engine, p.EngineAsync, p.EngineReserveFullISL = "vllm@0.10", false, false
+			p.EngineSpecAdmission = true
 			p.EngineMaxNumBatchedTokens, p.EngineMaxNumSeqs = 8192, 1024
 		}},
-		{"other GPU", "", "a100-sxm-80gb", func(p *plan.Plan) {
+		{"drafter that is scheduled ahead of", "", "", "eagle", func(p *plan.Plan) { p.EngineSpecMethod = "eagle" }},
+		{"drafter that is waited for", "", "", "ngram", func(p *plan.Plan) { p.EngineSpecMethod, p.EngineAsync = "ngram", false }},
+		{"engine and drafter", "vllm@0.19", "", "draft_model", func(p *plan.Plan) {
+			p.EngineSpecMethod, p.EngineAsync = "draft_model", false
+			p.EngineMaxNumSeqs = 1024
+		}},
+		{"other GPU", "", "a100-sxm-80gb", "", func(p *plan.Plan) {
 			// Switches of the engine stay as they are.
 			p.GPU, p.EngineMaxNumBatchedTokens, p.EngineMaxNumSeqs = "a100-sxm-80gb", 2048, 256
 		}},
@@ -50,7 +57,7 @@ func TestPreset(t *testing.T) {
 				want.EngineWatermark = 0
 			}
 			c.want(&want)
-			if err := preset(&got, c.engine, c.gpu); err != nil {
+			if err := preset(&got, c.engine, c.gpu, c.drafter); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(want, got); diff != "" {

@@ -62,7 +62,7 @@ Ctrl-C or SIGTERM.`,
 	c.Flags().Float64Var(&o.timeScale, "time-scale", 1, "engine seconds per wall second")
 	c.Flags().StringVar(&o.truth, "truth-log", "", "file for a JSON line per request with what the engine knows of it")
 	c.Flags().StringVar(&o.model, "model", "", "model name on the wire; empty: that of --engine-model")
-	c.Flags().Uint64Var(&o.seed, "seed", 0, "root of random choices: of the router, and of --engine.step-jitter")
+	c.Flags().Uint64Var(&o.seed, "seed", 0, "root of random choices: of the router, of --engine.step-jitter, and which drafts are accepted")
 	c.Flags().IntVar(&o.maxQueue, "max-queue", 0, "requests that may wait at a replica before it answers 429; 0: no bound")
 	c.Flags().StringVar(&o.faults, "faults", "", "YAML file of faults and when they happen: slow, stall, kill, restart, http, truncate, usage, metrics")
 	flags = newPlanFlags(c, "hardware", "pool", "engine")

@@ -141,10 +141,14 @@ func newEngineSetup(p *plan.Plan) (engineSetup, error) {
 		return out, fmt.Errorf("--engine.enable-chunked-prefill: without it a prompt of up to %d tokens must fit into one step of %d: lower --engine.max-model-len or raise --engine.max-num-batched-tokens",
 			c.MaxModelLen, c.MaxNumBatchedTokens)
 	}
-	if out.step, err = steptime.Jittered(h.step, p.EngineStepJitter, p.Seed); err != nil {
+	out.text = p.Engine + " on " + h.String()
+	model, err := out.speculate(p, &h)
+	if err != nil {
+		return out, err
+	}
+	if out.step, err = steptime.Jittered(model, p.EngineStepJitter, p.Seed); err != nil {
 		return out, fmt.Errorf("--engine.step-jitter: %w", err)
 	}
-	out.text = p.Engine + " on " + h.String()
 	return out, nil
 }
 
