@@ -46,6 +46,11 @@ type GPU struct {
 	Sequence Coefficient `yaml:"sequence_overhead"`
 	// FrontEnd is paid once per request, before it queues.
 	FrontEnd Coefficient `yaml:"front_end"`
+	// HostLink is the bandwidth between each GPU and the host's memory, one way, and
+	// AdapterFile that at which a LoRA adapter is read from its file and made ready
+	// in host memory.
+	HostLink    Coefficient `yaml:"host_link"`
+	AdapterFile Coefficient `yaml:"adapter_file"`
 	// NonKV is the memory of each GPU, inside the engine's share, that holds
 	// neither weights nor KV: activation peak, graphs, communication buffers.
 	NonKV Coefficient `yaml:"non_kv_memory"`
@@ -157,6 +162,8 @@ func (g *GPU) validate() error {
 		{"step_overhead", &g.Step, cost, "s"},
 		{"sequence_overhead", &g.Sequence, cost, "s"},
 		{"front_end", &g.FrontEnd, cost, "s"},
+		{"host_link", &g.HostLink, positive, "B/s"},
+		{"adapter_file", &g.AdapterFile, positive, "B/s"},
 		{"non_kv_memory", &g.NonKV, cost, "B"},
 		{"itl_error", &g.ITLError, positive, ""},
 		{"ttft_error", &g.TTFTError, positive, ""},

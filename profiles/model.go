@@ -200,6 +200,32 @@ func (m *Model) KVBytesPerToken(tp int) int64 {
 	return int64(m.FullLayers()) * m.layerKV(tp)
 }
 
+// AdapterWeights is the number of weights of a LoRA adapter of the given rank that
+// one of tp ranks holds: for each adapted matrix one of rank x inputs, A, and one
+// of outputs x rank, B. Adapted are the matrices that every token goes through:
+// attention, and the dense or shared MLP; not the experts, the head or the
+// embedding. As vLLM shards them by default: of matrices cut by output (query,
+// key, value, gate, up) A is whole on every rank, and of those cut by input
+// (attention output, down) B is.
+func (m *Model) AdapterWeights(rank, tp int) int64 {
+	hidden, heads, wide := int64(m.Hidden), int64(m.Heads*m.HeadDim), int64(m.Intermediate)
+	kv := int64(max(1, m.KVHeads/tp) * m.HeadDim)
+	n := int64(tp)
+	layer := 3*hidden + heads/n + 2*kv // query, key, value
+	layer += heads/n + hidden          // attention output
+	if wide > 0 {
+		up := int64(1)
+		if m.GatedMLP {
+			up = 2
+		}
+		layer += up*(hidden+wide/n) + wide/n + hidden
+	}
+	return int64(m.Layers) * int64(rank) * layer
+}
+
+// AdapterBytes is AdapterWeights in bytes: vLLM holds adapters at 16 bits.
+func (m *Model) AdapterBytes(rank, tp int) int64 { return 2 * m.AdapterWeights(rank, tp) }
+
 // WindowBytes is the KV cache of a full window in all sliding layers, of one
 // sequence and one of tp ranks.
 func (m *Model) WindowBytes(tp int) int64 {

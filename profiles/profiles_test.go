@@ -208,6 +208,26 @@ func TestDerivedSizes(t *testing.T) {
 	}
 }
 
+func TestAdapterSizes(t *testing.T) {
+	m, err := LoadModel("llama-3.1-8b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Rank 16 on all seven matrices of Llama 3.1 8B has 41,943,040 parameters, as
+	// peft's print_trainable_parameters says.
+	got := []int64{m.AdapterWeights(16, 1), m.AdapterWeights(1, 1) * 16, m.AdapterBytes(16, 1), m.AdapterWeights(16, 8)}
+	shared := int64(32 * 16 * (3*4096 + 4096 + 2*4096 + 4096)) // A of query, key, value, gate and up, B of the other two
+	if diff := cmp.Diff([]int64{41_943_040, 41_943_040, 83_886_080, shared + (41_943_040-shared)/8}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if m, err = LoadModel("qwen3-30b-a3b"); err != nil {
+		t.Fatal(err)
+	}
+	if want := int64(48 * 8 * (2048*4 + 4096*2 + 512*2)); m.AdapterWeights(8, 1) != want {
+		t.Errorf("a mixture of experts: %d weights, want %d: attention alone", m.AdapterWeights(8, 1), want)
+	}
+}
+
 func FuzzParseGPU(f *testing.F) {
 	f.Add([]byte(embedded(f, "gpu", "h100-sxm")))
 	f.Add([]byte("name: h100-sxm\npeak_flops_bf16: {value: 1}"))
