@@ -54,9 +54,10 @@ func NewIdealCache(set Set, block int) (c *IdealCache, ok bool) {
 }
 
 // Take sends an item to the cache and returns how many of its prompt tokens need
-// not be computed again.
-func (c *IdealCache) Take(it *Item) int {
-	c.chain = Chain(c.chain[:0], shareable(it.Prompt), c.block)
+// not be computed again. Items of different scopes (see Scope) find nothing of each
+// other; 0 is the base model without a salt.
+func (c *IdealCache) Take(it *Item, scope uint64) int {
+	c.chain = ChainWithin(c.chain[:0], scope, shareable(it.Prompt), c.block)
 	// Whatever leads to a cached block is cached too, so the hits are a leading
 	// run.
 	hits := sort.Search(len(c.chain), func(j int) bool {
@@ -70,8 +71,9 @@ func (c *IdealCache) Take(it *Item) int {
 }
 
 // Ideal sends the first n items (at most all) one after the other to an
-// IdealCache with blocks of block tokens.
-func Ideal(set Set, n, block int) IdealHit {
+// IdealCache with blocks of block tokens. scope tells the scope of item i; nil: all
+// have the same.
+func Ideal(set Set, n, block int, scope func(i int) uint64) IdealHit {
 	cache, ok := NewIdealCache(set, block)
 	if !ok {
 		return IdealHit{}
@@ -81,7 +83,11 @@ func Ideal(set Set, n, block int) IdealHit {
 	for i := range min(n, set.Len()) {
 		set.Item(i, &it)
 		h.Tokens += int64(it.In)
-		h.Hit += int64(cache.Take(&it))
+		within := uint64(0)
+		if scope != nil {
+			within = scope(i)
+		}
+		h.Hit += int64(cache.Take(&it, within))
 	}
 	return h
 }

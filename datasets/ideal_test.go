@@ -59,7 +59,7 @@ func TestIdealByHand(t *testing.T) {
 		{"a shorter prefix of the same key", list{prompt([2]int{1, 100}), prompt([2]int{1, 40}, [2]int{-1, 40})}, 16, 32},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			h := datasets.Ideal(c.set, c.set.Len(), c.block)
+			h := datasets.Ideal(c.set, c.set.Len(), c.block, nil)
 			if !h.Known || h.Hit != c.want || h.Tokens != datasets.Describe(c.set, c.set.Len()).In {
 				t.Errorf("got %+v, want %d tokens hit", h, c.want)
 			}
@@ -102,7 +102,7 @@ func TestIdealAgainstTokens(t *testing.T) {
 			want.Tokens += int64(it.In)
 			want.Hit += int64(min(match, it.In-1) / block * block)
 		}
-		if diff := cmp.Diff(want, datasets.Ideal(set, n, block)); diff != "" {
+		if diff := cmp.Diff(want, datasets.Ideal(set, n, block, nil)); diff != "" {
 			t.Fatalf("(-want +got):\n%s", diff)
 		}
 	})
@@ -115,7 +115,7 @@ func TestIdealOfPrefixRepetition(t *testing.T) {
 		p := genPrefixRepetition(t)
 		block := rapid.IntRange(1, 40).Draw(t, "block")
 		s, err := datasets.NewPrefixRepetition(p)
-		got := datasets.Ideal(must(t, s, err), p.NumPrompts, block)
+		got := datasets.Ideal(must(t, s, err), p.NumPrompts, block, nil)
 		saved := 0
 		if p.PrefixLen > 0 {
 			saved = (p.NumPrompts - p.NumPrefixes) * (min(p.PrefixLen, p.PrefixLen+p.SuffixLen-1) / block * block)
@@ -129,17 +129,17 @@ func TestIdealOfPrefixRepetition(t *testing.T) {
 
 func TestIdealUnknown(t *testing.T) {
 	set := nameless{list{prompt([2]int{1, 64}), prompt([2]int{1, 64})}}
-	h := datasets.Ideal(set, 2, 16)
+	h := datasets.Ideal(set, 2, 16, nil)
 	if diff := cmp.Diff(datasets.IdealHit{}, h); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if rate, ok := h.Rate(); ok {
 		t.Errorf("a rate of %v", rate)
 	}
-	if rate, ok := datasets.Ideal(list{}, 5, 16).Rate(); ok {
+	if rate, ok := datasets.Ideal(list{}, 5, 16, nil).Rate(); ok {
 		t.Errorf("a rate of %v without items", rate)
 	}
-	if rate, ok := datasets.Ideal(set.list, 5, 16).Rate(); !ok || rate != 48./128 {
+	if rate, ok := datasets.Ideal(set.list, 5, 16, nil).Rate(); !ok || rate != 48./128 {
 		t.Errorf("more items asked for than there are: %v, %v", rate, ok)
 	}
 }
@@ -223,7 +223,53 @@ func BenchmarkIdeal(b *testing.B) {
 	must(b, s, err)
 	b.ReportAllocs()
 	for b.Loop() {
-		datasets.Ideal(s, s.Len(), 16)
+		datasets.Ideal(s, s.Len(), 16, nil)
 	}
 	b.ReportMetric(float64(b.N)*float64(s.Len())/b.Elapsed().Seconds(), "items/s")
+}
+
+// Prefixes are shared exactly within one adapter and one salt; names that could be
+// taken for each other, or cancel out, are told apart.
+func TestScopes(t *testing.T) {
+	names := []string{"", "a", "b", "ab", "tenant-1"}
+	seen := map[uint64]string{}
+	for _, adapter := range names {
+		for _, salt := range names {
+			s := datasets.Scope(adapter, salt)
+			what := adapter + "|" + salt
+			if other, twice := seen[s]; twice {
+				t.Errorf("%s and %s have the same scope", what, other)
+			}
+			seen[s] = what
+			if (s == 0) != (what == "|") {
+				t.Errorf("scope of %s is %d", what, s)
+			}
+		}
+	}
+	prompt := []datasets.Span{{Key: 1, Tokens: 100}}
+	plain, other := datasets.Chain(nil, prompt, 16), datasets.ChainWithin(nil, 7, prompt, 16)
+	if diff := cmp.Diff(plain, datasets.ChainWithin(nil, 0, prompt, 16)); diff != "" {
+		t.Errorf("scope 0 (-want +got):\n%s", diff)
+	}
+	for i := range plain {
+		if plain[i] == other[i] {
+			t.Errorf("hash %d is the same in two scopes", i)
+		}
+	}
+}
+
+func TestIdealWithinScopes(t *testing.T) {
+	set := list{{Prompt: []datasets.Span{{Key: 1, Tokens: 64}}, In: 64}, {Prompt: []datasets.Span{{Key: 1, Tokens: 64}}, In: 64}, {Prompt: []datasets.Span{{Key: 1, Tokens: 64}}, In: 64}}
+	for _, c := range []struct {
+		scope func(int) uint64
+		want  int64
+	}{
+		{nil, 2 * 48},
+		{func(i int) uint64 { return uint64(i % 2) }, 48},
+		{func(i int) uint64 { return uint64(i) }, 0},
+	} {
+		if h := datasets.Ideal(set, 3, 16, c.scope); h.Hit != c.want {
+			t.Errorf("hit %d tokens, want %d", h.Hit, c.want)
+		}
+	}
 }

@@ -136,7 +136,7 @@ func ExampleNewPrefixRepetition() {
 		fmt.Println(err)
 		return
 	}
-	rate, _ := datasets.Ideal(set, set.Len(), 16).Rate()
+	rate, _ := datasets.Ideal(set, set.Len(), 16, nil).Rate()
 	fmt.Println(set)
 	fmt.Printf("ideal hit rate %.1f%%\n", 100*rate)
 	// Output:

@@ -61,7 +61,7 @@ func TestAzureFirstGaps(t *testing.T) {
 // finding about it.
 func TestAzureReuseIsUnknown(t *testing.T) {
 	s := open(t, trace.Azure, "testdata/azure_2023_min.csv", 0)
-	if h := datasets.Ideal(s, s.Len(), 16); h.Known {
+	if h := datasets.Ideal(s, s.Len(), 16, nil); h.Known {
 		t.Errorf("ideal hit %+v", h)
 	}
 }

@@ -59,7 +59,7 @@ func TestMooncakeHits(t *testing.T) {
 		256: 4096 + 256,              // the last token is not in a full block
 		300: 300 + 900 + 1200 + 1500, // rows 2, 3, 4 and 6 match 512, 1024, 1300 and 1536 tokens
 	} {
-		got := datasets.Ideal(s, s.Len(), block)
+		got := datasets.Ideal(s, s.Len(), block, nil)
 		if diff := cmp.Diff(datasets.IdealHit{Known: true, Tokens: 7637, Hit: want}, got); diff != "" {
 			t.Errorf("block %d (-want +got):\n%s", block, diff)
 		}

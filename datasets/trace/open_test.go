@@ -271,12 +271,12 @@ func TestRecordedSamples(t *testing.T) {
 			}
 			// One token of each prompt is always computed, which can only cost a
 			// block of a prompt that was seen as a whole.
-			ideal, ok := datasets.Ideal(s, s.Len(), 512).Rate()
+			ideal, ok := datasets.Ideal(s, s.Len(), 512, nil).Rate()
 			if !ok || math.Abs(ideal-c.fullHit) > 5e-5 {
 				t.Errorf("ideal hit %.5f, want %.4f", ideal, c.fullHit)
 			}
 			// Smaller blocks reach further into a match.
-			if fine, _ := datasets.Ideal(s, s.Len(), 16).Rate(); fine < ideal || fine > hit {
+			if fine, _ := datasets.Ideal(s, s.Len(), 16, nil).Rate(); fine < ideal || fine > hit {
 				t.Errorf("ideal hit in blocks of 16 is %.5f, outside %.5f..%.5f", fine, ideal, hit)
 			}
 		})

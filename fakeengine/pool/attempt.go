@@ -54,7 +54,7 @@ func (a *attempt) begin(r *target.Request, s target.Sink) {
 	a.runs, _ = s.(target.RunSink)
 	shared := sharedTokens(r.Prompt)
 	a.hashes = a.hashes[:0]
-	a.route = router.Request{Session: r.Session, InTokens: r.In, MaxOut: r.Out, Class: r.Class}
+	a.route = router.Request{Session: r.Session, InTokens: r.In, MaxOut: r.Out, Class: r.Class, Adapter: r.Adapter.Number}
 	useful := p.cached && shared >= p.block
 	if useful || p.routed {
 		a.hashes = r.PrefixHashes(a.hashes, p.block)
@@ -66,7 +66,7 @@ func (a *attempt) begin(r *target.Request, s target.Sink) {
 	// Numbers in order of starting: the senders' own may repeat, because of
 	// retries.
 	a.seq.ID = p.n.started
-	a.seq.Prompt, a.seq.MaxTokens = r.In, r.Out
+	a.seq.Prompt, a.seq.MaxTokens, a.seq.Adapter = r.In, r.Out, r.Adapter.Number
 	a.seq.Priority = r.Priority
 	if useful {
 		a.seq.Hashes, a.seq.Shared = a.hashes, shared

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"goodput/fakeengine/engine"
 	"goodput/loadgen/clock"
 	"goodput/loadgen/target"
 )
@@ -62,5 +63,47 @@ func TestCachedTokens(t *testing.T) {
 			}
 			checkIdle(t, p)
 		})
+	}
+}
+
+// TestCachedTokensWithinATenant: the same prompt is found with the same adapter and
+// the same salt only.
+func TestCachedTokensWithinATenant(t *testing.T) {
+	type who struct {
+		adapter uint16
+		salt    string
+	}
+	names := []string{"", "a", "b"}
+	for _, c := range []struct {
+		first, second who
+		want          int
+	}{
+		{who{0, ""}, who{0, ""}, 48},
+		{who{1, ""}, who{1, ""}, 48},
+		{who{1, "b"}, who{1, "b"}, 48},
+		{who{0, ""}, who{1, ""}, 0},
+		{who{1, ""}, who{2, ""}, 0},
+		{who{0, "a"}, who{0, ""}, 0},
+		{who{0, "a"}, who{0, "b"}, 0},
+		{who{1, "b"}, who{2, "a"}, 0},
+		{who{1, "a"}, who{0, ""}, 0},
+		{who{1, ""}, who{0, "a"}, 0},
+	} {
+		loop := clock.NewVirtual()
+		cfg := config(t, loop, 1, "random")
+		cfg.Engine.LoRA = engine.LoRA{MaxLoras: 1, MaxCPULoras: 1}
+		p := build(t, cfg)
+		var recs [2]recorder
+		for i, w := range []who{c.first, c.second} {
+			r := &target.Request{
+				Seq: uint64(i), In: 64, Out: 1, Prompt: []target.Span{{Key: 1, Tokens: 64}},
+				Adapter: target.Adapter{Name: names[w.adapter], Number: w.adapter}, CacheSalt: w.salt,
+			}
+			at(loop, time.Duration(i)*time.Second, clock.RankArrival, r.Seq, func() { p.Start(r, &recs[i]) })
+		}
+		loop.Run()
+		if got := recs[1].result(t).Server.CachedTokens; got != c.want {
+			t.Errorf("%+v after %+v found %d tokens, want %d", c.second, c.first, got, c.want)
+		}
 	}
 }

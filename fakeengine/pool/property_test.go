@@ -3,11 +3,13 @@ package pool_test
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
+	"goodput/fakeengine/engine"
 	"goodput/fakeengine/pool"
 	"goodput/fakeengine/router"
 	"goodput/fakeengine/steptime"
@@ -22,6 +24,7 @@ type script struct {
 	policy                 string
 	frontEnd               time.Duration
 	step                   steptime.Model
+	loras                  int // places for adapters
 	items                  []item
 	inRuns                 bool // sinks take runs of tokens
 }
@@ -40,6 +43,9 @@ func drawScript(t *rapid.T) script {
 		frontEnd: rapid.SampledFrom([]time.Duration{0, time.Millisecond, step}).Draw(t, "front end"),
 		step:     rapid.SampledFrom([]steptime.Model{flat(step), linear{}}).Draw(t, "step"),
 	}
+	s.loras = rapid.IntRange(1, 3).Draw(t, "places for adapters")
+	// Names and salts that are alike, to be told apart.
+	names := []string{"", "a", "b"}
 	for i := range rapid.IntRange(1, 25).Draw(t, "requests") {
 		it := item{at: drawTime(t, "at"), req: target.Request{
 			Seq: uint64(i),
@@ -49,6 +55,9 @@ func drawScript(t *rapid.T) script {
 				{Key: uint64(100 + i), Tokens: rapid.IntRange(1, 120).Draw(t, "private"), Private: true},
 			},
 		}}
+		n := rapid.IntRange(0, 2).Draw(t, "adapter")
+		it.req.Adapter = target.Adapter{Name: names[n], Number: uint16(n)}
+		it.req.CacheSalt = names[max(0, rapid.IntRange(-2, 2).Draw(t, "salt"))]
 		it.req.In = it.req.Prompt[0].Tokens + it.req.Prompt[1].Tokens
 		if rapid.IntRange(0, 3).Draw(t, "gives up") == 0 {
 			it.cancel = it.at + drawTime(t, "patience")
@@ -77,6 +86,7 @@ func (s script) run(tb testing.TB, loop clock.Loop, recs []recorder, done func()
 	cfg := config(tb, loop, s.replicas, s.policy)
 	cfg.Engine.NumGPUBlocks, cfg.Engine.MaxNumSeqs = s.blocks, s.seqs
 	cfg.Engine.MaxNumBatchedTokens, cfg.Engine.FrontEnd = 64, s.frontEnd
+	cfg.Engine.LoRA = engine.LoRA{MaxLoras: s.loras, MaxCPULoras: s.loras + 1, Load: 1e9, Fetch: 3e9}
 	cfg.Step = steptime.Shared(s.step)
 	p := build(tb, cfg)
 	left := len(s.items)
@@ -153,6 +163,7 @@ func TestInvariants(t *testing.T) {
 				rt.Fatalf("request %d: %v\n%s", i, err, log(recs[i:i+1]))
 			}
 		}
+		checkTenants(rt, s.items, recs)
 		checkConservation(rt, p)
 		checkIdle(t, p)
 		st := p.Stats()
@@ -163,6 +174,29 @@ func TestInvariants(t *testing.T) {
 	})
 	if preempted == 0 || canceled == 0 || refused == 0 || hits == 0 {
 		t.Errorf("the scripts are too tame: %d preemptions, %d cancellations, %d refusals, %d tokens hit", preempted, canceled, refused, hits)
+	}
+}
+
+// checkTenants: who finds cached tokens has the adapter, the salt and the beginning
+// of somebody else's prompt who came before.
+func checkTenants(t *rapid.T, items []item, recs []recorder) {
+	for i := range items {
+		r, cached := &items[i].req, 0
+		for _, e := range recs[i].events {
+			if e.Kind == target.End && e.Result.Server != nil {
+				cached = e.Result.Server.CachedTokens
+			}
+		}
+		if cached <= 0 {
+			continue
+		}
+		ok := slices.ContainsFunc(items, func(o item) bool {
+			return &o.req != r && o.at <= items[i].at && o.req.Adapter == r.Adapter && o.req.CacheSalt == r.CacheSalt &&
+				o.req.Prompt[0].Key == r.Prompt[0].Key && o.req.Prompt[0].Tokens >= cached
+		})
+		if !ok || cached > r.Prompt[0].Tokens {
+			t.Fatalf("request %d of %+v and salt %q found %d tokens that nobody of its own had", i, r.Adapter, r.CacheSalt, cached)
+		}
 	}
 }
 

@@ -37,6 +37,8 @@ func (p *Pool) Stats() Stats {
 		t.Recomputed += s.Recomputed
 		t.PromptTokens += s.PromptTokens
 		t.GenerationTokens += s.GenerationTokens
+		t.AdapterLoads += s.AdapterLoads
+		t.AdapterFetches += s.AdapterFetches
 		t.Finished += s.Finished
 		t.Aborted += s.Aborted
 		t.Steps += s.Steps

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"goodput/fakeengine/engine"
 	"goodput/fakeengine/pool"
 	"goodput/loadgen/clock"
 	"goodput/loadgen/target"
@@ -18,10 +19,11 @@ func TestStatsAddUp(t *testing.T) {
 	c := config(t, loop, 3, "least-outstanding")
 	c.Engine.NumGPUBlocks, c.Engine.MaxNumSeqs, c.Engine.FrontEnd = 25, 4, time.Millisecond
 	c.Engine.ReserveFullISL = false
+	c.Engine.LoRA = engine.LoRA{MaxLoras: 1, MaxCPULoras: 1}
 	p := build(t, c)
 	for i := range 60 {
 		r := &target.Request{
-			Seq: uint64(i), In: 150, Out: 60,
+			Seq: uint64(i), In: 150, Out: 60, Adapter: target.Adapter{Number: uint16(i % 2)},
 			Prompt: []target.Span{{Key: uint64(i % 3), Tokens: 100}, {Key: uint64(100 + i), Tokens: 50, Private: true}},
 		}
 		at(loop, time.Duration(i)*step, clock.RankArrival, r.Seq, func() { p.Start(r, &recorder{}) })

@@ -27,10 +27,12 @@ type Config struct {
 	SLO observe.SLO
 	// Drain is how long to wait for answers after the last arrival; 0: not at all.
 	Drain time.Duration
-	// PlannedCached tells how many prompt tokens an ideal cache would hold when it
-	// item is sent, Null32 if that is unknown. It is called once for each request,
+	// Assign gives each request what the load adds to its item; nil: nothing.
+	Assign *Assignment
+	// PlannedCached tells how many prompt tokens an ideal cache would hold when the
+	// item is sent within a scope (target.Request.Scope), Null32 if that is unknown. It is called once for each request,
 	// in order of arrival. nil: unknown for all.
-	PlannedCached func(it *datasets.Item) int32
+	PlannedCached func(it *datasets.Item, scope uint64) int32
 	// Record takes the row of each request as it ends. The row and its slices are
 	// valid only during the call; its strings stay valid.
 	Record func(r *record.Request)

@@ -107,7 +107,7 @@ func TestConservation(t *testing.T) {
 		var finished []clock.Time
 		d, err := dispatch.New(dispatch.Config{
 			Loop: l, Source: src, Set: items(100), Target: tg, Drain: drain, Record: a.record,
-			PlannedCached: func(*datasets.Item) int32 { a.audit(); return 0 },
+			PlannedCached: func(*datasets.Item, uint64) int32 { a.audit(); return 0 },
 			Finished:      func() { finished = append(finished, l.Now()) },
 		})
 		if err != nil {

@@ -121,10 +121,6 @@ func (d *Dispatcher) start(now clock.Time, due schedule.Arrival) {
 	f := d.flying.take(d)
 	d.cfg.Set.Item(int(due.Item), &f.item)
 	f.began, f.abandoned = now, false
-	f.plannedCached = record.Null32
-	if d.cfg.PlannedCached != nil {
-		f.plannedCached = d.cfg.PlannedCached(&f.item)
-	}
 	it := &f.item
 	session, turn := due.Session, due.Turn
 	if session == 0 {
@@ -134,6 +130,13 @@ func (d *Dispatcher) start(now clock.Time, due schedule.Arrival) {
 		Seq: due.Seq, Intended: due.At,
 		Prompt: it.Prompt, In: it.In, Out: it.Out, OutKey: it.OutKey, Prefix: it.Prefix,
 		Session: session, Turn: turn, Class: due.Class, IgnoreEOS: d.cfg.IgnoreEOS,
+	}
+	if d.cfg.Assign != nil {
+		d.cfg.Assign.Fill(&f.req)
+	}
+	f.plannedCached = record.Null32
+	if d.cfg.PlannedCached != nil {
+		f.plannedCached = d.cfg.PlannedCached(&f.item, f.req.Scope())
 	}
 	f.req.TraceID, f.req.SpanID = traceIDs(d.cfg.Identity.Salt, due.Seq, 0)
 	d.begin(&f.asm, f)

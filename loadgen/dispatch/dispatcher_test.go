@@ -30,7 +30,7 @@ func TestRowOfOneRequest(t *testing.T) {
 		c.Identity = dispatch.Identity{RunID: "run", Arm: "a", Trial: 2, Shard: 3, Salt: 4}
 		c.IgnoreEOS = true
 		c.SLO = observe.SLO{TTFT: 5 * time.Millisecond}
-		c.PlannedCached = func(it *datasets.Item) int32 { return int32(it.Prompt[0].Tokens) }
+		c.PlannedCached = func(it *datasets.Item, _ uint64) int32 { return int32(it.Prompt[0].Tokens) }
 		c.Monitor = m
 	}).play()
 

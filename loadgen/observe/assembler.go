@@ -50,6 +50,7 @@ func (a *Assembler) Begin(r *target.Request, at clock.Time) *record.Request {
 	row.Seq = int64(r.Seq)
 	row.TraceID, row.SpanID = r.TraceID, r.SpanID
 	row.Turn = int32(r.Turn)
+	row.Adapter, row.Tenant = r.Adapter.Name, r.CacheSalt
 	row.Intended, row.Dispatched = r.Intended, at
 	row.PlannedPromptTokens, row.PlannedOutputTokens = count32(r.In), count32(r.Out)
 	return row

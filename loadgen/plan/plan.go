@@ -55,6 +55,11 @@ type Plan struct {
 	EngineSpecAdmission       bool    `yaml:"engine.speculative-admission-lookahead" group:"engine" help:"keep KV slots for the drafter from admission on, not from the second step; unless given, by --engine"`
 	EngineStepJitter          float64 `yaml:"engine.step-jitter" group:"engine" help:"spread of step times: standard deviation of the logarithm of a factor with mean 1 on each step, 0 to 1; 0: none"`
 
+	EngineEnableLora  bool `yaml:"engine.enable-lora" group:"engine" help:"serve LoRA adapters"`
+	EngineMaxLoras    int  `yaml:"engine.max-loras" group:"engine" help:"LoRA adapters on the GPU, and so the most in one step"`
+	EngineMaxLoraRank int  `yaml:"engine.max-lora-rank" group:"engine" help:"rank of the LoRA adapters, which decides how long they take to load"`
+	EngineMaxCPULoras int  `yaml:"engine.max-cpu-loras" group:"engine" help:"LoRA adapters in host memory, those on the GPU among them; others are read from their files; 0: as --engine.max-loras"`
+
 	// The load.
 	RequestRate Rate          `yaml:"request-rate" group:"load" help:"mean arrivals per second; inf: all at once"`
 	Burstiness  Rate          `yaml:"burstiness" group:"load" help:"shape of the gamma distribution of gaps: 1 is Poisson, <1 burstier, >1 smoother, inf constant"`
@@ -84,6 +89,10 @@ type Plan struct {
 
 	RandomRange    float64 `yaml:"random-range-ratio" group:"dataset" help:"lengths are uniform within len*(1-r) and len*(1+r), 0 <= r < 1"`
 	DisableShuffle bool    `yaml:"disable-shuffle" group:"dataset" help:"keep the generator's order (prefix by prefix) instead of a seeded shuffle"`
+
+	LoraModules    []string `yaml:"lora-modules,omitempty" group:"dataset" help:"LoRA adapter to ask for instead of the base model, by name; NAME*N stands for NAME1 to NAMEN; repeatable"`
+	LoraAssignment string   `yaml:"lora-assignment" group:"dataset" help:"which of --lora-modules a request asks for: random, round-robin, zipf (the first is asked for most, the n-th 1/n as often)"`
+	CacheSalts     int      `yaml:"cache-salts" group:"dataset" help:"tenants whose requests share no cached prefixes: each request carries one of so many values of cache_salt, drawn at random; 0: none"`
 
 	// What is left behind and shown.
 	Out string `yaml:"out,omitempty" group:"output" help:"run directory; empty: runs/<time>-<plan hash>" hash:"-"`
@@ -115,6 +124,8 @@ func Default() Plan {
 		EnginePolicy:              "fcfs",
 		EngineBatching:            "continuous",
 		EngineSpecWorkload:        "chat",
+		EngineMaxLoras:            1,
+		EngineMaxLoraRank:         16,
 		Burstiness:                1,
 		RequestTimeout:            6 * time.Hour,
 		Drain:                     60 * time.Second,
@@ -124,6 +135,7 @@ func Default() Plan {
 		SuffixLen:                 256,
 		NumPrefixes:               10,
 		PrefixOutput:              128,
+		LoraAssignment:            "random",
 		RandomInput:               1024,
 		RandomOutput:              128,
 	}

@@ -18,6 +18,7 @@ func (p *Plan) Validate() error {
 	p.checkPool(v)
 	p.checkLoad(v)
 	p.checkDataset(v)
+	p.checkAdapters(v)
 	return errors.Join(v.errs...)
 }
 
@@ -87,6 +88,10 @@ func (p *Plan) checkPool(v *checker) {
 	v.oneOf("engine.batching", p.EngineBatching, "continuous", "static")
 	p.checkSpeculation(v)
 	v.ok(p.EngineStepJitter >= 0 && p.EngineStepJitter <= 1, "engine.step-jitter", "%v is outside 0 to 1: 0.05 varies steps by about 5 %%", p.EngineStepJitter)
+	v.within("engine.max-loras", p.EngineMaxLoras, 1, 1<<12)
+	v.within("engine.max-lora-rank", p.EngineMaxLoraRank, 1, 1<<12)
+	v.ok(p.EngineMaxCPULoras == 0 || p.EngineMaxLoras <= p.EngineMaxCPULoras && p.EngineMaxCPULoras <= MaxAdapters, "engine.max-cpu-loras",
+		"%d is outside --engine.max-loras, %d, to %d: adapters on the GPU are in host memory too", p.EngineMaxCPULoras, p.EngineMaxLoras, MaxAdapters)
 	v.ok(p.Speed >= 0 && p.Speed <= MaxSpeed, "speed", "%v is outside 0 to %v: for more, use max", p.Speed, MaxSpeed)
 }
 

@@ -27,6 +27,11 @@ type Request struct {
 	// Priority is for servers that schedule by it: a smaller one is served first.
 	// Others may refuse any but 0, which says nothing.
 	Priority int
+	// Adapter is the LoRA adapter to answer with; the zero value: the base model.
+	Adapter Adapter
+	// CacheSalt names the tenant with whom alone cached prefixes may be shared; "":
+	// all that have none.
+	CacheSalt string
 	// IgnoreEOS asks for exactly Out tokens.
 	IgnoreEOS bool
 	// TraceID and SpanID identify the attempt on the wire (W3C Trace Context).
@@ -34,12 +39,22 @@ type Request struct {
 	SpanID  [8]byte
 }
 
+// Adapter is a LoRA adapter: its name on the wire, and its place among those of the
+// run, from 1.
+type Adapter struct {
+	Name   string
+	Number uint16
+}
+
 // PrefixHashes appends the chained hash of each full block of the prompt:
 // hash i covers blocks 0 to i. Two requests share hash i exactly if their first
-// (i+1)*block tokens are equal.
+// (i+1)*block tokens, their adapters and their cache salts are equal.
 func (r *Request) PrefixHashes(dst []uint64, block int) []uint64 {
-	return datasets.Chain(dst, r.Prompt, block)
+	return datasets.ChainWithin(dst, r.Scope(), r.Prompt, block)
 }
+
+// Scope names those that the request can share prefixes with (datasets.Scope).
+func (r *Request) Scope() uint64 { return datasets.Scope(r.Adapter.Name, r.CacheSalt) }
 
 // Target answers requests.
 type Target interface {

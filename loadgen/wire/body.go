@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -46,32 +45,12 @@ type Prompt interface {
 	Reader() io.Reader
 }
 
-// Format writes the request bodies of one API and model. It is immutable.
+// Format writes the request bodies of one API. It is immutable.
 type Format struct {
-	open string // from the brace to the value of max_tokens
-	text string // from the last option to the prompt's opening quote
-	tail string // from the prompt's closing quote
-}
-
-// NewFormat prepares the constant parts. An empty model leaves the field out,
-// which several servers answer with the only model they have.
-func NewFormat(api API, model string) (*Format, error) {
-	if !utf8.ValidString(model) {
-		return nil, errors.New("model name is not valid UTF-8; give the name as /v1/models lists it")
-	}
-	f := &Format{open: "{", text: `,"prompt":"`, tail: `"}`}
-	if model != "" {
-		name, err := json.Marshal(model)
-		if err != nil {
-			return nil, fmt.Errorf("encoding the model name: %w", err)
-		}
-		f.open = `{"model":` + string(name) + `,`
-	}
-	f.open += `"stream":true,"stream_options":{"include_usage":true},"temperature":0,"max_tokens":`
-	if api == Chat {
-		f.text, f.tail = `,"messages":[{"role":"user","content":"`, `"}]}`
-	}
-	return f, nil
+	model string // the field of the usual model and its comma
+	open  string // from there to the value of max_tokens
+	text  string // from the last option to the prompt's opening quote
+	tail  string // from the prompt's closing quote
 }
 
 // Ask is what a body says beside the prompt.
@@ -83,11 +62,53 @@ type Ask struct {
 	// Priority is another extension of vLLM, a smaller one being served first; 0
 	// leaves it out.
 	Priority int
+	// Model is another model than the usual one, such as an adapter; "": the usual
+	// one. CacheSalt is one more extension of vLLM; "" leaves it out.
+	Model, CacheSalt string
+}
+
+// NewFormat prepares the constant parts. An empty model leaves the field out,
+// which several servers answer with the only model they have.
+func NewFormat(api API, model string) (*Format, error) {
+	if !utf8.ValidString(model) {
+		return nil, errors.New("model name is not valid UTF-8; give the name as /v1/models lists it")
+	}
+	f := &Format{text: `,"prompt":"`, tail: `"}`}
+	if model != "" {
+		f.model = string(appendField(nil, "model", model))
+	}
+	f.open = `"stream":true,"stream_options":{"include_usage":true},"temperature":0,"max_tokens":`
+	if api == Chat {
+		f.text, f.tail = `,"messages":[{"role":"user","content":"`, `"}]}`
+	}
+	return f, nil
+}
+
+// appendField appends a field of text and a comma.
+func appendField(dst []byte, key, value string) []byte {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // no string fails
+	}
+	dst = append(dst, '"')
+	dst = append(dst, key...)
+	dst = append(dst, `":`...)
+	dst = append(dst, text...)
+	return append(dst, ',')
 }
 
 // Body asks for a streamed answer.
 func (f *Format) Body(p Prompt, ask Ask) Body {
-	head := make([]byte, 0, len(f.open)+len(f.text)+96)
+	head := make([]byte, 0, len(f.model)+len(f.open)+len(f.text)+len(ask.Model)+len(ask.CacheSalt)+128)
+	head = append(head, '{')
+	if ask.Model != "" {
+		head = appendField(head, "model", ask.Model)
+	} else {
+		head = append(head, f.model...)
+	}
+	if ask.CacheSalt != "" {
+		head = appendField(head, "cache_salt", ask.CacheSalt)
+	}
 	head = append(head, f.open...)
 	head = strconv.AppendInt(head, int64(ask.MaxTokens), 10)
 	if ask.IgnoreEOS {

@@ -94,6 +94,27 @@ func TestBody(t *testing.T) {
 	}
 }
 
+func TestBodyOfAnAdapterAndASalt(t *testing.T) {
+	for _, model := range []string{"llama", ""} {
+		f, err := wire.NewFormat(wire.Completions, model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := f.Body(words("x"), wire.Ask{MaxTokens: 1, Model: `s"ql`, CacheSalt: `a\b`})
+		raw, _ := io.ReadAll(body.Reader())
+		var got struct {
+			Model string
+			Salt  string `json:"cache_salt"`
+		}
+		if err := json.Unmarshal(raw, &got); err != nil || got.Model != `s"ql` || got.Salt != `a\b` || body.Len() != int64(len(raw)) {
+			t.Errorf("%v, %+v of %d bytes in %s", err, got, body.Len(), raw)
+		}
+		if strings.Count(string(raw), `"model"`) != 1 {
+			t.Errorf("not one model in %s", raw)
+		}
+	}
+}
+
 func TestFormatRefusesInvalidName(t *testing.T) {
 	if _, err := wire.NewFormat(wire.Chat, "a\xff"); err == nil {
 		t.Error("a model name of invalid UTF-8 was accepted")

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 
+	"goodput/fakeengine/engine"
 	"goodput/fakeengine/steptime"
 	"goodput/loadgen/plan"
 	"goodput/profiles"
@@ -48,8 +49,30 @@ func newHardware(p *plan.Plan) (h hardware, err error) {
 		if h.blocks, err = profiles.KVBlocks(h.gpu, inMemory[0], h.tp, p.EngineGPUMemory, h.blockSize, inMemory[1:]...); err != nil {
 			return h, fmt.Errorf("--engine-model: %w", err)
 		}
+		if p.EngineEnableLora {
+			err = h.makeRoom(p.EngineMaxLoras, p.EngineMaxLoraRank)
+		}
 	}
-	return h, nil
+	return h, err
+}
+
+// makeRoom takes the memory of adapters' places from the KV blocks.
+func (h *hardware) makeRoom(places, rank int) error {
+	block := h.model.KVBytesPerToken(h.tp) * int64(h.blockSize)
+	bytes := int64(places) * h.model.AdapterBytes(rank, h.tp)
+	if h.blocks -= int((bytes + block - 1) / block); h.blocks < 2 {
+		return fmt.Errorf("--engine.max-loras: %d adapters of rank %d take %.1f GB of each GPU, which leaves no room for KV blocks: hold fewer", places, rank, float64(bytes)/1e9)
+	}
+	return nil
+}
+
+// lora is the adapters of an engine.
+func (h *hardware) lora(p *plan.Plan) engine.LoRA {
+	c := h.step.Adapter(p.EngineMaxLoraRank)
+	return engine.LoRA{
+		MaxLoras: p.EngineMaxLoras, MaxCPULoras: max(p.EngineMaxLoras, p.EngineMaxCPULoras),
+		Fetch: c.Fetch, Load: c.Load, Step: c.Step, Each: c.Each, Token: c.Token,
+	}
 }
 
 // addDrafter makes what drafts on the GPU, and returns what lies in its memory: the

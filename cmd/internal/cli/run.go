@@ -154,7 +154,7 @@ func describeLoad(w io.Writer, s *session) {
 			fmt.Fprintf(w, " (is the time unit of the file what %s says?)", s.plan.DatasetName)
 		}
 	}
-	if hit, ok := datasets.Ideal(s.set, n, s.plan.EngineBlockSize).Rate(); ok {
+	if hit, ok := datasets.Ideal(s.set, n, s.plan.EngineBlockSize, scopes(&s.plan)).Rate(); ok {
 		fmt.Fprintf(w, ", ideal prefix hit %.1f %%", 100*hit)
 	} else {
 		fmt.Fprint(w, ", prefix reuse unknown")

@@ -153,11 +153,16 @@ func (s *session) open(env *Env) error {
 	if err != nil {
 		return errors.Join(err, s.writer.Close(record.Final{State: record.Interrupted, EndedAt: clock.Never}))
 	}
+	assign, err := newAssignment(&s.plan)
+	if err != nil {
+		return err
+	}
 	s.monitor = monitor.New(int64(s.plan.NumPrompts))
 	s.dispatcher, err = dispatch.New(dispatch.Config{
 		Loop: s.loop, Source: source, Set: s.set, Target: s.target,
 		Identity:  dispatch.Identity{RunID: m.RunID, Salt: salt},
 		IgnoreEOS: s.plan.IgnoreEOS, SLO: s.slo, Drain: s.plan.Drain,
+		Assign:        assign,
 		PlannedCached: plannedCached(s.set, s.plan.EngineBlockSize),
 		Record:        s.writer.Write, Monitor: s.monitor, Finished: s.loop.Stop,
 	})
@@ -166,12 +171,12 @@ func (s *session) open(env *Env) error {
 
 // plannedCached tells, request by request, what an infinite cache would hold;
 // nil for a set that does not say which prompts begin alike.
-func plannedCached(set datasets.Set, block int) func(*datasets.Item) int32 {
+func plannedCached(set datasets.Set, block int) func(*datasets.Item, uint64) int32 {
 	cache, known := datasets.NewIdealCache(set, block)
 	if !known {
 		return nil
 	}
-	return func(it *datasets.Item) int32 { return int32(cache.Take(it)) }
+	return func(it *datasets.Item, scope uint64) int32 { return int32(cache.Take(it, scope)) }
 }
 
 // run offers the load until every request has its row, and closes the files.

@@ -12,8 +12,10 @@ import (
 	"goodput/fakeengine/router"
 	"goodput/fakeengine/steptime"
 	"goodput/loadgen/clock"
+	"goodput/loadgen/dispatch"
 	"goodput/loadgen/plan"
 	"goodput/loadgen/schedule"
+	"goodput/loadgen/target"
 )
 
 // openDataset makes the set that the plan names, and resolves the plan's
@@ -96,6 +98,32 @@ func checkSpan(c schedule.Config) error {
 		what, c.N, seconds/3600, plan.DeadlineCap)
 }
 
+// newAssignment gives requests their adapters and cache salts; nil: they have none.
+func newAssignment(p *plan.Plan) (*dispatch.Assignment, error) {
+	if len(p.LoraModules) == 0 && p.CacheSalts == 0 {
+		return nil, nil
+	}
+	names, err := plan.Adapters(p.LoraModules)
+	if err != nil {
+		return nil, fmt.Errorf("--lora-modules: %w", err)
+	}
+	return dispatch.NewAssignment(names, dispatch.Rule(p.LoraAssignment), p.CacheSalts, p.Seed)
+}
+
+// scopes tells with whom item i can share prefixes, if requests are sent in the
+// order of the items; nil: with all.
+func scopes(p *plan.Plan) func(i int) uint64 {
+	a, err := newAssignment(p)
+	if a == nil || err != nil {
+		return nil
+	}
+	return func(i int) uint64 {
+		r := target.Request{Seq: uint64(i)}
+		a.Fill(&r)
+		return r.Scope()
+	}
+}
+
 // recorded reads the arrival times of a trace.
 func recorded(set datasets.Set) func(i int) time.Duration {
 	var item datasets.Item
@@ -128,6 +156,9 @@ func newEngineSetup(p *plan.Plan) (engineSetup, error) {
 		AsyncScheduling: p.EngineAsync, PrependUnhashed: p.EnginePrependUnhashed,
 	}
 	c := &out.config
+	if p.EngineEnableLora {
+		c.LoRA = h.lora(p)
+	}
 	if p.EnginePolicy == "priority" {
 		c.Policy = engine.Priority
 	}

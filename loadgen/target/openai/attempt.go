@@ -78,6 +78,7 @@ func (a *attempt) Entity() uint64 { return a.req.Seq }
 func (a *attempt) exchange() {
 	body := a.c.format.Body(a.c.cfg.Prompt(a.req.Prompt), wire.Ask{
 		MaxTokens: a.req.Out, IgnoreEOS: a.req.IgnoreEOS, Priority: a.req.Priority,
+		Model: a.req.Adapter.Name, CacheSalt: a.req.CacheSalt,
 	})
 	a.up = newUpload(body.Reader(), body.Len(), a.c.cfg.Stamp)
 	// No GetBody: it would allow net/http to repeat the request.
