@@ -24,10 +24,21 @@ type Speculation struct {
 	DropLastHit bool
 }
 
+// Drafts is the most tokens that are drafted for a step of a sequence; 0: no
+// speculation.
+func (s *Speculation) Drafts() int {
+	if s.Model == nil {
+		return 0
+	}
+	return s.Model.Drafts()
+}
+
 func (s *Speculation) validate(async bool) error {
 	switch {
 	case s.Lookahead < 0:
 		return fmt.Errorf("Speculation.Lookahead is %d: need a number of tokens, or 0 for none", s.Lookahead)
+	case s.Model == nil && s.Lookahead > 0:
+		return fmt.Errorf("Speculation.Lookahead is %d, and there is no Model: leave it out", s.Lookahead)
 	case s.Model == nil:
 		return nil
 	case async && !s.Model.Always():
@@ -76,10 +87,7 @@ func (e *Engine) match(s *Seq) int {
 // overhang is how many tokens more than it has a sequence may need blocks for:
 // those of steps under way are assumed to be accepted.
 func (e *Engine) overhang() int {
-	if !e.speculates() {
-		return 0
-	}
-	return e.cfg.Speculation.Lookahead + e.depth*e.cfg.Speculation.Model.Drafts()
+	return e.cfg.Speculation.Lookahead + e.depth*e.cfg.Speculation.Drafts()
 }
 
 // expect has drafts follow the token that a step just scheduled will give. The

@@ -52,12 +52,7 @@ func drawSpeculation(t *rapid.T, cfg *Config) Speculation {
 }
 
 // burst is the most tokens that a step can give of one sequence.
-func (e *Engine) burst() int {
-	if !e.speculates() {
-		return 1
-	}
-	return 1 + e.cfg.Speculation.Model.Drafts()
-}
+func (e *Engine) burst() int { return 1 + e.cfg.Speculation.Drafts() }
 
 func checkSpeculated(rt *rapid.T, got Speculated, drafts, drafted, accepted int64) {
 	sum, last := int64(0), got.Drafts

@@ -23,7 +23,8 @@
 //	POST /v1/unload_lora_adapter                 {"lora_name"}
 //	POST /tokenize                               {"prompt"} or {"messages"}: numbers of tokens
 //	POST /reset_prefix_cache                     200, or 409 if requests hold blocks
-//	GET  /metrics                                Prometheus text format
+//	GET  /metrics                                Prometheus text format, by vLLM's names;
+//	                                             spec_decode's only if the engines speculate
 //	GET  /health                                 200, or 503 while the server closes
 //	GET  /version                                {"version"}
 //

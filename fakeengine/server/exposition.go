@@ -31,6 +31,8 @@ type snapshot struct {
 	latencies latencies
 	nan       bool // a fault: every value reads NaN
 	absent    bool // a fault: it is down
+
+	speculated engine.Speculated
 }
 
 // exposition writes metrics in the Prometheus text format 0.0.4.
@@ -38,6 +40,7 @@ type exposition struct {
 	model     string // value of the label, escaped
 	blockSize int
 	blocks    int
+	drafts    int // for each step; 0: no speculation
 	out       []byte
 }
 
@@ -69,6 +72,7 @@ func (x *exposition) write(replicas []snapshot) []byte {
 			x.sample(m.name, &replicas[i], m.value(&replicas[i].stats))
 		}
 	}
+	x.speculation(replicas)
 	x.successes(replicas)
 	x.cacheConfig(replicas)
 	for f, fam := range families() {
