@@ -71,7 +71,7 @@ func (l *latencyLog) head(m Meta) error {
 	if err := enc.OutputLogFormatVersion(); err != nil {
 		return err
 	}
-	if err := enc.OutputComment(" microseconds; the times of the intervals are seconds since the start"); err != nil {
+	if err := enc.OutputComment(" microseconds; the times of the intervals are seconds since the start; " + exactMaxima); err != nil {
 		return err
 	}
 	if err := enc.OutputStartTime(start); err != nil {

@@ -1,11 +1,13 @@
 package record
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/google/go-cmp/cmp"
 
 	"goodput/loadgen/clock"
 )
@@ -97,4 +99,62 @@ func TestRecoveryRebuildsTheLatencyLog(t *testing.T) {
 	if string(readFile(t, dir, LatencyName)) != string(whole) {
 		t.Error("the latency log differs from that of the whole run")
 	}
+}
+
+// TestLatencyAddsUp: the log gives back, over all intervals, what was counted.
+func TestLatencyAddsUp(t *testing.T) {
+	rows := plainRows(25_000, 20)
+	want := newHistogram(latencyMaxUS)
+	for i := range rows {
+		if r := &rows[i]; i%3 == 0 {
+			r.TokenGapsUS[0] = int32(i) * 1000 // out of the bucket's middle
+		}
+		for _, g := range rows[i].TokenGapsUS {
+			want.add(int64(g))
+		}
+	}
+	run, err := Open(write(t, rows, virtual))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := newHistogram(latencyMaxUS)
+	most, err := run.Latency("itl", func(least, most, n int64) {
+		if i := histogramBucket(least); i != histogramBucket(most) || histogramTop(i) != most {
+			t.Errorf("%d to %d is no bucket", least, most)
+		}
+		got.addN(most, n)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want.counts, got.counts); diff != "" || most != want.most {
+		t.Errorf("the largest is %d, want %d; counts (-want +got):\n%s", most, want.most, diff)
+	}
+	if _, err := run.Latency("ttft", func(_, _, n int64) {
+		if n < 1 {
+			t.Errorf("%d values", n)
+		}
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
+func FuzzReadLatency(f *testing.F) {
+	log := readFile(f, write(f, plainRows(300, 5), virtual), LatencyName)
+	f.Add(log)
+	f.Add(log[:len(log)-5])
+	f.Add([]byte("#[ maxima are exact ]\nTag=itl,0.000,10.000,0.001,HISTFAAAAA==\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		h := newHistogram(latencyMaxUS)
+		if err := readLatency(bytes.NewReader(b), "Tag=itl,", h); err != nil {
+			return
+		}
+		var n int64
+		for _, c := range h.counts {
+			n += c
+		}
+		if n != h.n || h.most < 0 || h.most > latencyMaxUS {
+			t.Errorf("%d values are %d, the largest %d", n, h.n, h.most)
+		}
+	})
 }

@@ -80,6 +80,16 @@ func (r *Request) Normalized() int64 {
 	return d / int64(r.OutputTokens)
 }
 
+// Gaps is the number of token gaps, and their sum in microseconds, which is the
+// difference of the rounded first and last instants unless a gap was too long to
+// be stored. ok is false without gaps.
+func (r *Request) Gaps() (n, us int64, ok bool) {
+	if r.Chunks < 2 || !r.FirstToken.Known() || !r.LastToken.Known() {
+		return 0, 0, false
+	}
+	return int64(r.Chunks) - 1, roundMicros(r.LastToken) - roundMicros(r.FirstToken), true
+}
+
 func diff(a, b clock.Time) int64 {
 	if !a.Known() || !b.Known() {
 		return Null

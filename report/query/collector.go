@@ -27,7 +27,7 @@ var perRequest = []struct {
 // columns are those that the collector reads.
 var columns = []string{
 	"final", "phase", "intended", "dispatched", "writing", "first_token", "last_token", "outcome", "slo_met",
-	"ttft", "ttft_send", "tpot", "e2e", "normalized", "lag", "client_queue", "d_ttft", "token_gaps_us",
+	"ttft", "ttft_send", "tpot", "e2e", "normalized", "lag", "client_queue", "d_ttft",
 	"planned_prompt_tokens", "prompt_tokens", "output_tokens", "planned_cached_tokens", "cached_tokens", "seq", "error",
 	"chunks", "coalesced_tokens", "server_source", "server_preemptions", "server_recomputed",
 	"server_e2e", "server_preempted", "server_spent_frontend", "server_spent_queue", "server_spent_prefill",
@@ -41,6 +41,7 @@ const itlAfter = "tpot"
 type collector struct {
 	f       Figures
 	samples []stats.Sample
+	gaps    gaps
 	itl     *stats.Hist
 	spent   spender
 	reasons [record.NumOutcomes]int64 // request that each reason is of, plus 1
@@ -52,7 +53,6 @@ func newCollector(dir string, m record.Manifest) *collector {
 	return &collector{
 		f:       Figures{Dir: dir, Manifest: m, LastSent: clock.Never},
 		samples: make([]stats.Sample, len(perRequest)),
-		itl:     stats.NewHist(),
 		last:    clock.Never, end: clock.Never,
 	}
 }
@@ -95,7 +95,8 @@ func (c *collector) add(r *record.Request) error {
 		c.failure(r)
 		return nil
 	}
-	return c.success(r)
+	c.success(r)
+	return nil
 }
 
 // failure keeps the words of the first request of its kind. Rows come in the order
@@ -108,7 +109,7 @@ func (c *collector) failure(r *record.Request) {
 }
 
 // success takes what only a success can tell.
-func (c *collector) success(r *record.Request) error {
+func (c *collector) success(r *record.Request) {
 	f := &c.f
 	c.end = max(c.end, r.LastToken)
 	f.OutputTokens += known(r.OutputTokens)
@@ -130,7 +131,7 @@ func (c *collector) success(r *record.Request) error {
 	f.Coalesced.Part += known(r.CoalescedTokens)
 	f.Coalesced.Whole += known(r.Chunks)
 	c.spent.add(r)
-	return c.itl.AddAll(r.TokenGapsUS)
+	c.gaps.add(r)
 }
 
 func known(v int32) int64 {

@@ -122,5 +122,8 @@ func Load(dir string) (*Figures, error) {
 	if err := run.Requests(c.add, record.Columns(columns...)); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", dir, err)
 	}
+	if c.itl, err = interToken(run, &c.gaps); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", dir, err)
+	}
 	return c.finish(), nil
 }

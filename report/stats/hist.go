@@ -51,6 +51,17 @@ func (h *Hist) AddAll(values []int32) error {
 	return nil
 }
 
+// AddRounded takes n values of which no more is known than that each is of one
+// bucket of three significant digits with v, which is not negative. Exactly
+// must follow.
+func (h *Hist) AddRounded(v, n int64) {
+	h.n += n
+	h.b.add(min(v, Limit), n)
+}
+
+// Exactly sets the sum and the largest of all values.
+func (h *Hist) Exactly(sum, largest int64) { h.sum, h.highest = float64(sum), largest }
+
 // Summary computes all figures.
 func (h *Hist) Summary() Summary {
 	out := Summary{N: h.n}
