@@ -1,0 +1,157 @@
+package plot_test
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"goodput/report/plot"
+)
+
+func Example() {
+	s := plot.Scatter{
+		Title: "TPOT", X: "measured, ms", Y: "predicted, ms", Band: 0.25,
+		Series: []plot.Series{{Name: "lab", Points: []plot.Point{{X: 10, Y: 11, Label: "batch 8"}}}},
+	}
+	var b strings.Builder
+	if err := s.WriteSVG(&b); err != nil {
+		fmt.Println(err)
+		return
+	}
+	first, _, _ := strings.Cut(b.String(), "\n")
+	fmt.Println(first)
+	// Output: <svg class="plot" viewBox="0 0 400 380" role="img" aria-label="TPOT: predicted, ms against measured, ms, 1 points">
+}
+
+// parse checks that the text is well-formed and returns its elements.
+func parse(t interface{ Fatalf(string, ...any) }, text string) []xml.StartElement {
+	d := xml.NewDecoder(strings.NewReader(text))
+	var out []xml.StartElement
+	for {
+		tok, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		if err != nil {
+			t.Fatalf("not well-formed: %v\n%s", err, text)
+		}
+		if e, ok := tok.(xml.StartElement); ok {
+			out = append(out, e.Copy())
+		}
+	}
+}
+
+func attr(e xml.StartElement, name string) string {
+	for _, a := range e.Attr {
+		if a.Name.Local == name {
+			return a.Value
+		}
+	}
+	return ""
+}
+
+// TestScatterDrawsEveryPointInside: whatever the points and labels, the text is
+// well-formed, has a mark for each, inside the frame, and the diagonal goes through
+// what is equal.
+func TestScatterDrawsEveryPointInside(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		value := rapid.Custom(func(t *rapid.T) float64 { return math.Pow(10, rapid.Float64Range(-6, 9).Draw(t, "log")) })
+		s := plot.Scatter{Title: rapid.String().Draw(t, "title"), X: "x & y", Y: "<y>", Band: rapid.Float64Range(0, 2).Draw(t, "band")}
+		n := 0
+		for i := range rapid.IntRange(1, 12).Draw(t, "series") {
+			ser := plot.Series{Name: `a "b" & <c>`, Mark: i}
+			for range rapid.IntRange(1, 5).Draw(t, "points") {
+				ser.Points = append(ser.Points, plot.Point{X: value.Draw(t, "x"), Y: value.Draw(t, "y"), Label: "<>&\"'", Hollow: n%2 == 0})
+				n++
+			}
+			s.Series = append(s.Series, ser)
+		}
+		s.Title = strings.Map(func(r rune) rune { // what XML cannot hold
+			if r < 0x20 || r == 0xfffe || r == 0xffff || r == 0xfffd {
+				return -1
+			}
+			return r
+		}, s.Title)
+		var b strings.Builder
+		if err := s.WriteSVG(&b); err != nil {
+			t.Fatal(err)
+		}
+		marks := 0
+		for _, e := range parse(t, b.String()) {
+			if !strings.HasPrefix(attr(e, "class"), "mark") {
+				continue
+			}
+			marks++
+			var x, y float64
+			if _, err := fmt.Sscanf(attr(e, "transform"), "translate(%g %g)", &x, &y); err != nil {
+				t.Fatal(err)
+			}
+			if x < 58 || x > 388 || y < 30 || y > 330 {
+				t.Errorf("a mark at %v, %v is outside the frame", x, y)
+			}
+		}
+		if marks != n {
+			t.Errorf("%d marks of %d points", marks, n)
+		}
+	})
+}
+
+func TestScatterRefuses(t *testing.T) {
+	for name, p := range map[string][]plot.Point{
+		"nothing": nil, "zero": {{X: 0, Y: 1}}, "negative": {{X: 1, Y: -1}}, "NaN": {{X: math.NaN(), Y: 1}}, "infinite": {{X: 1, Y: math.Inf(1)}},
+	} {
+		s := plot.Scatter{Title: name, Series: []plot.Series{{Points: p}}}
+		if err := s.WriteSVG(io.Discard); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// TestMarksDiffer: two series never share both colour and shape, and no two of the
+// first eight share either.
+func TestMarksDiffer(t *testing.T) {
+	seen := map[string]int{}
+	for i := range 64 {
+		m := plot.Mark(i)
+		if j, twice := seen[m]; twice {
+			t.Errorf("series %d looks like %d", i, j)
+		}
+		seen[m] = i
+		parse(t, m)
+	}
+}
+
+func TestTicksStandApart(t *testing.T) {
+	for _, hi := range []float64{1.01, 1.5, 3, 30, 300, 1e5, 1e9} {
+		s := plot.Scatter{Title: "t", Series: []plot.Series{{Points: []plot.Point{{X: 1, Y: hi}}}}}
+		var b strings.Builder
+		if err := s.WriteSVG(&b); err != nil {
+			t.Fatal(err)
+		}
+		ticks := 0
+		last := -1.0
+		for _, e := range parse(t, b.String()) {
+			if attr(e, "class") != "tick" || attr(e, "text-anchor") != "middle" {
+				continue
+			}
+			var x float64
+			if _, err := fmt.Sscan(attr(e, "x"), &x); err != nil {
+				t.Fatal(err)
+			}
+			if last >= 0 && x-last < 12 {
+				t.Errorf("up to %v: two ticks %v apart", hi, x-last)
+			}
+			last = x
+			ticks++
+		}
+		if ticks < 1 || ticks > 14 {
+			t.Errorf("up to %v: %d ticks", hi, ticks)
+		}
+	}
+}
