@@ -200,3 +200,13 @@ func TestPublished(t *testing.T) {
 		t.Errorf("the summaries by source hold %d of %d steps", n, steps)
 	}
 }
+
+func TestOn(t *testing.T) {
+	rows := table(t, llama+"step_decode,,8,,,1024,,9.5,,,,,,,", "MI300X,1,1,llama-3-8b,bf16,,vllm,,step_decode,,8,,,1024,,9.5,,,,,,,")
+	if got := accuracy.On(rows, []string{"mi300x"}); len(got) != 1 || got[0].GPU != "MI300X" {
+		t.Errorf("got %v", got)
+	}
+	if got := accuracy.On(rows, []string{"a100-sxm-80gb"}); got != nil {
+		t.Errorf("got %v", got)
+	}
+}

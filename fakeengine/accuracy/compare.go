@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 
 	"goodput/fakeengine/steptime"
@@ -53,6 +54,17 @@ func Compare(points []evidence.Point, own *profiles.GPU) ([]Comparison, []Miss, 
 		}
 	}
 	return out, missed, nil
+}
+
+// On returns the rows that were measured on one of the GPUs, named as profiles are.
+func On(points []evidence.Point, gpus []string) []evidence.Point {
+	var out []evidence.Point
+	for i := range points {
+		if name, err := gpuOf(&points[i]); err == nil && slices.Contains(gpus, name) {
+			out = append(out, points[i])
+		}
+	}
+	return out
 }
 
 // task is one row on its way to comparisons.

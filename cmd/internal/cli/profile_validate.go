@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"goodput/fakeengine/accuracy"
+	"goodput/profiles"
+	"goodput/profiles/evidence"
+)
+
+// validation is what profile validate was asked for.
+type validation struct {
+	points, html        string
+	gpus                []string
+	asJSON, printPoints bool
+}
+
+// maxPoints bounds a table of points, in bytes: a hundred times the embedded one.
+const maxPoints = 16 << 20
+
+func newProfileValidate(env *Env) *cobra.Command {
+	var v validation
+	c := &cobra.Command{
+		Use:   "validate",
+		Short: "compare predictions with published measurements",
+		Long: `Validate predicts what others have measured on real GPUs and says how far off it is.
+Single steps come from the step-time form; TPOT, throughput and TTFT from running the
+engine in virtual time with as many requests in flight as were measured; offline
+batches from running it on all of them at once; KV blocks from the memory arithmetic.
+
+Errors are relative to the measured figure. Bias is the median error with its sign:
+below 0, predictions are too small. Rows beyond what the measurements behind a profile
+had (its "covered" section) are listed apart, as unvalidated, and count for no bound.
+Rows that can't be predicted are counted with the reason.
+
+The exit code is 1 when a bound is exceeded: the median absolute error of steps and
+TPOT may be 9 % on h100-sxm (engines of 2024 and later), 12 % on a100-sxm-80gb and 8 %
+on mi300x, the 90th percentile 25 %, 34 % and 17 %; of throughput the median may be
+15 % on h100-sxm; no KV block count there may be off by more than 3 %.
+
+Without --points it uses an embedded table of some hundred rows, all of sources under
+open licences, each with its address. Of those, a profile may have been fitted on some;
+its errors on rows that it was not fitted on are in goodput profile show.`,
+		Example: `  goodput profile validate
+  goodput profile validate --gpu mi300x --html mi300x.html
+  goodput profile validate --print-points > points.csv
+  goodput profile validate --points points.csv --json`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return v.run(env) },
+	}
+	c.Flags().StringVar(&v.points, "points", "", "CSV of measurements, in the columns of --print-points; empty: the embedded ones")
+	c.Flags().StringSliceVar(&v.gpus, "gpu", nil, "GPU profiles to validate; empty: all that have measurements")
+	c.Flags().BoolVar(&v.asJSON, "json", false, "print everything as JSON, each comparison included")
+	c.Flags().StringVar(&v.html, "html", "", "also write one self-contained HTML file with predicted-over-measured plots")
+	c.Flags().BoolVar(&v.printPoints, "print-points", false, "print the embedded measurements as CSV and stop")
+	return c
+}
+
+func (v *validation) run(env *Env) error {
+	if v.printPoints {
+		text, err := evidence.Text()
+		if err != nil {
+			return err
+		}
+		_, err = env.Stdout.Write(text)
+		return err
+	}
+	for _, name := range v.gpus {
+		if !slices.Contains(profiles.GPUs(), name) {
+			return exitf(exitUsage, "--gpu: no GPU profile %q: use one of %s", name, strings.Join(profiles.GPUs(), ", "))
+		}
+	}
+	points, err := v.load()
+	if err != nil {
+		return err
+	}
+	if len(v.gpus) > 0 {
+		if points = accuracy.On(points, v.gpus); len(points) == 0 {
+			return exitf(exitUsage, "--points: no row was measured on %s", strings.Join(v.gpus, " or "))
+		}
+	}
+	compared, missed, err := accuracy.Compare(points, nil)
+	if err != nil {
+		return fmt.Errorf("--points: %w", err)
+	}
+	r := newAccuracyReport(compared, missed)
+	if r.Compared == 0 {
+		return exitf(exitUsage, "--points: none of the %d rows can be compared: %s", len(points), r.reasons())
+	}
+	if v.html != "" {
+		if err := writeWhole(v.html, r.page); err != nil {
+			return exitf(exitUsage, "--html: %w", err)
+		}
+	}
+	if v.asJSON {
+		err = writeJSON(env.Stdout, r)
+	} else {
+		err = r.text(env.Stdout)
+	}
+	if err != nil {
+		return err
+	}
+	return r.failure()
+}
+
+func (v *validation) load() ([]evidence.Point, error) {
+	if v.points == "" {
+		return evidence.Published()
+	}
+	text, err := readLimited(v.points, maxPoints)
+	if err != nil {
+		return nil, fmt.Errorf("--points: %w", err)
+	}
+	points, err := evidence.Parse(v.points, bytes.NewReader(text))
+	if err != nil {
+		return nil, fmt.Errorf("--points: %w", err)
+	}
+	return points, nil
+}
+
+// writeWhole makes the file only if all of it can be written.
+func writeWhole(name string, write func(io.Writer) error) error {
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		return err
+	}
+	return os.WriteFile(name, b.Bytes(), 0o644)
+}
+
+// failure is the error of exceeded bounds; nil: there are none.
+func (r *accuracyReport) failure() error {
+	var errs []string
+	for i := range r.Bounds {
+		if b := &r.Bounds[i]; b.Verdict == accuracy.Exceeded {
+			errs = append(errs, fmt.Sprintf("%s %s: %s, want %s", b.GPU, b.Name, b.reached(), b.limits()))
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return &exitError{exitGate, errors.New("bounds exceeded: " + strings.Join(errs, "; "))}
+}
