@@ -217,6 +217,9 @@ func TestR9HeadOfLineBlocks(t *testing.T) {
 	if p := l.e.Stats().Preemptions; p != 0 {
 		t.Errorf("%d preemptions: waiting sequences never preempt", p)
 	}
+	if n := l.e.Stats().KVWaits; n != 1 {
+		t.Errorf("%d sequences waited for blocks, want 1: those behind it were not next", n)
+	}
 }
 
 func TestR10HitsAreReadAtAdmissionOnly(t *testing.T) {

@@ -145,6 +145,10 @@ func (e *Engine) scheduleWaiting(st *step, now clock.Time, budget int) {
 			a.Spare = e.watermark
 		}
 		if !e.kv.Admit(&s.sched.table, a) {
+			if !s.sched.short {
+				s.sched.short = true
+				e.counters.kvWaits++
+			}
 			return
 		}
 		e.kv.Query(tokens, hit)

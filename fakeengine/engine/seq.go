@@ -125,6 +125,7 @@ type schedState struct {
 	blockedAt clock.Time
 	blockedNS int64
 	table     kv.Table
+	short     bool // has waited for blocks
 }
 
 // Reset clears the Seq for another use. It must not be in an engine.

@@ -2,7 +2,7 @@ package engine
 
 // counters are the engine's running totals; see Stats.
 type counters struct {
-	preemptions, recomputed, prompt, generated, steps, busyPS, finished, aborted int64
+	preemptions, recomputed, prompt, generated, steps, busyPS, finished, aborted, kvWaits int64
 }
 
 // Stats is the engine's gauges and running totals at one instant, as a metrics
@@ -19,6 +19,9 @@ type Stats struct {
 	// PrefixQueries and PrefixHits are in tokens, counted at every admission;
 	// both stay 0 without prefix caching.
 	PrefixQueries, PrefixHits int64
+	// KVWaits counts sequences that were once the next to be admitted and found too
+	// few KV blocks.
+	KVWaits int64
 	// Evictions counts cached blocks that were overwritten.
 	Evictions int64
 	// Preemptions, and the tokens that were computed again because of them.
@@ -42,7 +45,7 @@ func (e *Engine) Stats() Stats {
 		Arriving: e.transit.n + e.inbox.n, Waiting: e.waiting.n + e.blocked.n + e.aside.n + e.fetched.n, Running: e.running.n,
 		KVUsed:        e.kv.Used(),
 		PrefixQueries: k.Queries, PrefixHits: k.Hits, Evictions: k.Evictions,
-		Preemptions: c.preemptions, Recomputed: c.recomputed,
+		KVWaits: c.kvWaits, Preemptions: c.preemptions, Recomputed: c.recomputed,
 		PromptTokens: c.prompt, GenerationTokens: c.generated,
 		Finished: c.finished, Aborted: c.aborted,
 		Steps: c.steps, BusyPS: c.busyPS,

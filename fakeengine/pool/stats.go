@@ -33,6 +33,7 @@ func (p *Pool) Stats() Stats {
 		t.PrefixQueries += s.PrefixQueries
 		t.PrefixHits += s.PrefixHits
 		t.Evictions += s.Evictions
+		t.KVWaits += s.KVWaits
 		t.Preemptions += s.Preemptions
 		t.Recomputed += s.Recomputed
 		t.PromptTokens += s.PromptTokens

@@ -90,6 +90,7 @@ func (c *choice) Finished(s *engine.Seq, _ clock.Time, why engine.Finish) {
 			l.observe(histTPOT, 0, (s.LastToken-s.FirstToken)/gaps)
 		}
 	}
+	st.srv.lookForFullKV(st.replica)
 	st.open--
 	if st.open == 0 {
 		st.leave()

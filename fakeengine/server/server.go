@@ -51,6 +51,10 @@ type Config struct {
 	Faults fault.Script
 	// Version is what /version says.
 	Version string
+	// KVFull is called once, on the loop, when a replica has not had the KV blocks for
+	// all that it could have run: a request waited for blocks, or lost its own. nil:
+	// nobody wants to know.
+	KVFull func(replica int)
 }
 
 // Server is a number of fake engines behind HTTP. Its handlers may be called from
@@ -77,6 +81,7 @@ type Server struct {
 	replicas []*replica
 	families [histograms]family // shared by all replicas
 	faults   *fault.Player
+	kvFull   func(replica int) // nil: nobody wants to know, or knows
 
 	mu       sync.Mutex
 	adapters []adapter
@@ -113,7 +118,7 @@ func New(c Config) (*Server, error) {
 		loop: c.Loop, model: c.Model, modelStr: appendString(nil, c.Model), version: c.Version,
 		engine: c.Engine, step: c.Step, maxQueue: c.MaxQueue, maxBody: maxBody, families: families(),
 		started: now.Unix(), salt: mix(uint64(now.UnixNano())),
-		truth: newTruthLog(c.Truth), live: make(map[*stream]struct{}),
+		kvFull: c.KVFull, truth: newTruthLog(c.Truth), live: make(map[*stream]struct{}),
 		drained: make(chan struct{}), closed: make(chan struct{}),
 	}
 	s.streams.New = func() any { return &stream{srv: s, note: make(chan struct{}, 1)} }
@@ -156,6 +161,17 @@ func (s *Server) observe(i int, l *router.Load) {
 	st := s.replicas[i].engine.Stats()
 	l.Waiting, l.Running, l.KVUsed = st.Waiting, st.Running, st.KVUsed
 	l.AsOf = s.loop.Now()
+}
+
+// lookForFullKV tells, once, that blocks were short at replica i.
+func (s *Server) lookForFullKV(i int) {
+	if s.kvFull == nil {
+		return
+	}
+	if st := s.replicas[i].engine.Stats(); st.KVWaits+st.Preemptions > 0 {
+		s.kvFull(i)
+		s.kvFull = nil
+	}
 }
 
 // Handler serves all replicas: the policy picks where each request goes.

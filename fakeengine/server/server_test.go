@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -351,7 +352,11 @@ func TestPrefixCacheAcrossRequests(t *testing.T) {
 
 // Invariant 8: a preempted sequence emits every token once.
 func TestPreemptionLosesNoToken(t *testing.T) {
-	g := start(t, func(c *Config) { c.Engine.NumGPUBlocks = 31; c.Step = evenSteps(time.Millisecond) })
+	var full atomic.Int64 // calls of KVFull
+	g := start(t, func(c *Config) {
+		c.Engine.NumGPUBlocks, c.Step = 31, evenSteps(time.Millisecond)
+		c.KVFull = func(int) { full.Add(1) }
+	})
 	h := g.Handler()
 	const n = 60
 	answers := make([]*httptest.ResponseRecorder, 4)
@@ -385,5 +390,8 @@ func TestPreemptionLosesNoToken(t *testing.T) {
 	}
 	if preemptions == 0 {
 		t.Error("nothing was preempted: the test shows nothing")
+	}
+	if full.Load() != 1 {
+		t.Errorf("%d calls because of the full KV cache, want 1", full.Load())
 	}
 }

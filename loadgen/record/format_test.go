@@ -67,6 +67,7 @@ func TestFormatListsWords(t *testing.T) {
 		strings.Join(outcomeNames[:], " "),
 		"warmup measure drain", "inprocess header otlp", "running", string(Complete), string(Interrupted),
 		ManifestName, LatencyName, walSuffix, groupsSuffix, CounterDropped, CounterLost, CounterClamped, CounterTorn,
+		TargetKVBlocks, TargetKVFrom, KVDerived, KVGiven, CounterKVWaits, CounterPreemptions,
 		keySchema, keyRun, keyPlan, keyDefinitions, "ttft tpot itl e2e",
 	} {
 		if !strings.Contains(text, words) {

@@ -19,6 +19,19 @@ const Schema = 1
 // ManifestName is the file that makes a directory a run.
 const ManifestName = "manifest.json"
 
+// What the manifest of a run on fake engines in process says of their KV cache: two
+// keys of Target, and two counters.
+const (
+	TargetKVBlocks = "kv_blocks"      // of each engine
+	TargetKVFrom   = "kv_blocks_from" // KVDerived or KVGiven
+
+	KVDerived = "derived" // from the GPU's memory
+	KVGiven   = "given"
+
+	CounterKVWaits     = "engine_kv_waits"    // requests that were next in a queue and found too few
+	CounterPreemptions = "engine_preemptions" // for want of blocks
+)
+
 // State says how far a run came.
 type State string
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -167,5 +168,37 @@ func TestCell(t *testing.T) {
 		if got := cell(v); got != want {
 			t.Errorf("cell(%v) = %s, want %s", v, got, want)
 		}
+	}
+}
+
+// Only a size that nobody has measured, and that was too small, is warned of.
+func TestWarningOfAFullKVCache(t *testing.T) {
+	for name, c := range map[string]struct {
+		from        string
+		waits, rows int64
+		counted     int64
+		want        bool
+	}{
+		"derived and full":            {from: record.KVDerived, waits: 2, want: true},
+		"derived, preemptions of all": {from: record.KVDerived, counted: 1, want: true},
+		"derived, cut by a crash":     {from: record.KVDerived, rows: 1, want: true},
+		"derived and large enough":    {from: record.KVDerived},
+		"given and full":              {from: record.KVGiven, waits: 2, rows: 3},
+		"another server":              {rows: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := sample()
+			r.Preemptions = c.rows
+			if c.from != "" {
+				r.Manifest.Target[record.TargetKVFrom], r.Manifest.Target[record.TargetKVBlocks] = c.from, "77"
+			}
+			r.Manifest.Counters = map[string]int64{record.CounterKVWaits: c.waits, record.CounterPreemptions: c.counted}
+			got := slices.ContainsFunc(r.Warnings(), func(w string) bool {
+				return strings.Contains(w, "77 blocks") && strings.Contains(w, "--engine.num-gpu-blocks")
+			})
+			if got != c.want {
+				t.Errorf("warned %v, want %v: %q", got, c.want, r.Warnings())
+			}
+		})
 	}
 }

@@ -64,6 +64,10 @@ func (r *Report) Warnings() []string {
 	if n := r.Outcomes[record.Censored]; n > 0 {
 		warn("%d requests were unfinished when the drain ended: their latencies are missing from the tail; use a longer --drain or a lower rate", n)
 	}
+	if waits, preemptions, full := r.kvFull(); full {
+		warn("the KV cache was full (%s blocks an engine; too few for %d requests at the head of a queue, %d preemptions), and its size is only derived from the GPU's memory: no input matters more now; give a measured number with --engine.num-gpu-blocks (vLLM prints its own at the start)",
+			r.Manifest.Target[record.TargetKVBlocks], waits, preemptions)
+	}
 	if m := r.PromptMismatch; m.Part > 0 {
 		warn("%.1f %% of prompts had another length at the server than planned: its tokenizer or chat template differs", 100*m.Value())
 	}
@@ -71,6 +75,16 @@ func (r *Report) Warnings() []string {
 		warn("%.0f %% of chunks came in one read with the chunk before: itl and tpot are smoothed by buffering on the way or by a busy client", 100*c.Value())
 	}
 	return out
+}
+
+// kvFull reports whether the run lived off the size of a KV cache that nobody has
+// measured: for how many requests at
+// the head of a queue it was too small, and preemptions.
+func (r *Report) kvFull() (waits, preemptions int64, full bool) {
+	m := &r.Manifest
+	waits = m.Counters[record.CounterKVWaits]
+	preemptions = max(r.Preemptions, m.Counters[record.CounterPreemptions])
+	return waits, preemptions, m.Target[record.TargetKVFrom] == record.KVDerived && waits+preemptions > 0
 }
 
 func stateText(s record.State) string {

@@ -8,8 +8,8 @@ import (
 	"goodput/loadgen/record"
 )
 
-// rowsOf runs a load on the pool in virtual time and returns what it recorded.
-func rowsOf(t *testing.T, args ...string) []record.Request {
+// runOf runs a load on the pool in virtual time and returns what it recorded.
+func runOf(t *testing.T, args ...string) ([]record.Request, record.Manifest) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
 	var out, log bytes.Buffer
@@ -31,7 +31,7 @@ func rowsOf(t *testing.T, args ...string) []record.Request {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	return rows
+	return rows, run.Manifest
 }
 
 // known is v, or 0 for a part that does not exist.
@@ -45,7 +45,7 @@ func known(v int64) int64 {
 // Every row of a run under KV pressure, in which some requests are given up, says
 // where its time went, to the nanosecond.
 func TestRowsAddUp(t *testing.T) {
-	rows := rowsOf(t, "--request-rate", "60", "--num-prompts", "400", "--replicas", "2", "--dataset-name", "random",
+	rows, _ := runOf(t, "--request-rate", "60", "--num-prompts", "400", "--replicas", "2", "--dataset-name", "random",
 		"--random-input-len", "256", "--random-output-len", "256", "--engine.num-gpu-blocks", "160",
 		"--request-timeout", "20s", "--max-error-rate", "1")
 	preemptions, interfered, cut := 0, 0, 0
@@ -80,5 +80,22 @@ func TestRowsAddUp(t *testing.T) {
 	if len(rows) != 400 || preemptions == 0 || interfered == 0 || cut == 0 || cut == len(rows) {
 		t.Errorf("%d rows, of which %d preempted, %d interfered with and %d cut off: the test shows nothing",
 			len(rows), preemptions, interfered, cut)
+	}
+}
+
+// A KV cache whose size is derived and too small is recorded as such.
+func TestKVInManifest(t *testing.T) {
+	load := []string{
+		"--request-rate", "inf", "--num-prompts", "60", "--replicas", "1", "--dataset-name", "random",
+		"--random-input-len", "1024", "--random-output-len", "300", "--gpu", "h100-sxm", "--engine.gpu-memory-utilization",
+	}
+	_, m := runOf(t, append(load, "0.25")...)
+	if m.Target[record.TargetKVFrom] != record.KVDerived || m.Counters[record.CounterKVWaits] == 0 || m.Counters[record.CounterPreemptions] == 0 {
+		t.Errorf("too small: target %v, counters %v", m.Target, m.Counters)
+	}
+	_, m = runOf(t, append(load, "0.9", "--engine.num-gpu-blocks", "9000")...)
+	if m.Target[record.TargetKVFrom] != record.KVGiven || m.Target[record.TargetKVBlocks] != "9000" ||
+		m.Counters[record.CounterKVWaits]+m.Counters[record.CounterPreemptions] != 0 {
+		t.Errorf("large enough: target %v, counters %v", m.Target, m.Counters)
 	}
 }

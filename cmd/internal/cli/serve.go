@@ -93,6 +93,12 @@ func serve(env *Env, p plan.Plan, o serveOptions) (err error) {
 	if c.Model == "" {
 		c.Model = p.EngineModel
 	}
+	if setup.derived {
+		c.KVFull = func(i int) {
+			fmt.Fprintf(env.Stderr, "goodput: the KV cache of replica %d is full, and its %d blocks are only derived from the GPU's memory: no input matters more now; give a measured number with --engine.num-gpu-blocks\n",
+				i, setup.config.NumGPUBlocks)
+		}
+	}
 	c.Version, c.MaxQueue = versionText(), o.maxQueue
 	if c.Faults, err = readFaults(o.faults, p.Replicas); err != nil {
 		return err

@@ -4,13 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
 	"goodput/datasets"
 	"goodput/datasets/prompt"
+	"goodput/fakeengine/pool"
 	"goodput/loadgen/clock"
 	"goodput/loadgen/dispatch"
 	"goodput/loadgen/monitor"
@@ -39,6 +42,8 @@ type session struct {
 	stamp      clock.Stamper // nil in virtual time: only the loop knows the time
 	target     target.Target
 	targetText string
+	pool       *pool.Pool // nil: the target is a URL
+	kv         map[string]string
 	close      func()
 
 	interrupts <-chan os.Signal
@@ -73,11 +78,14 @@ func newSession(env *Env, p plan.Plan, set datasets.Set, slo observe.SLO) (*sess
 	if err != nil {
 		return nil, err
 	}
-	pool, err := newPool(&p, setup, s.loop)
-	if err != nil {
+	if s.pool, err = newPool(&p, setup, s.loop); err != nil {
 		return nil, err
 	}
-	s.target = pool
+	s.target = s.pool
+	s.kv = map[string]string{record.TargetKVBlocks: strconv.Itoa(setup.config.NumGPUBlocks), record.TargetKVFrom: record.KVGiven}
+	if setup.derived {
+		s.kv[record.TargetKVFrom] = record.KVDerived
+	}
 	s.targetText = fmt.Sprintf("%d in-process engines (%s), router %s", p.Replicas, setup.text, p.Router)
 	return s, nil
 }
@@ -128,7 +136,7 @@ func (s *session) open(env *Env) error {
 	m := record.Meta{
 		RunID: hash, PlanHash: hash, Seed: s.plan.Seed, Version: versionText(),
 		Virtual: s.stamp == nil, Started: clock.Wall(),
-		Target: map[string]string{"text": s.targetText}, Dataset: map[string]string{"text": s.set.String()},
+		Target: s.describeTarget(), Dataset: map[string]string{"text": s.set.String()},
 	}
 	salt := s.plan.Seed
 	if r, real := s.loop.(*clock.Real); real {
@@ -167,6 +175,13 @@ func (s *session) open(env *Env) error {
 		Record:        s.writer.Write, Monitor: s.monitor, Finished: s.loop.Stop,
 	})
 	return err
+}
+
+// describeTarget is what the manifest says of the target.
+func (s *session) describeTarget() map[string]string {
+	out := map[string]string{"text": s.targetText}
+	maps.Copy(out, s.kv)
+	return out
 }
 
 // plannedCached tells, request by request, what an infinite cache would hold;
@@ -216,6 +231,10 @@ func (s *session) finish(ended clock.Time) error {
 			Scheduled: c.Scheduled, Completed: c.Completed(), Failed: c.Failed(), Dropped: c.Dropped(), Censored: c.Censored(),
 		},
 		Counters: counters(s.dispatcher.Counters()),
+	}
+	if s.pool != nil {
+		e := s.pool.Stats().Engines
+		f.Counters[record.CounterKVWaits], f.Counters[record.CounterPreemptions] = e.KVWaits, e.Preemptions
 	}
 	if from, to := s.dispatcher.Window(); from.Known() {
 		f.Window = &record.Window{Start: from, End: to}

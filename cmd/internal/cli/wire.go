@@ -138,6 +138,8 @@ type engineSetup struct {
 	config engine.Config
 	step   func(replica int) steptime.Model
 	text   string // for people
+	// derived: the number of KV blocks follows from the GPU's memory.
+	derived bool
 }
 
 // newEngineSetup derives the engines from the plan's profiles.
@@ -180,6 +182,7 @@ func newEngineSetup(p *plan.Plan) (engineSetup, error) {
 	if out.step, err = steptime.Jittered(model, p.EngineStepJitter, p.Seed); err != nil {
 		return out, fmt.Errorf("--engine.step-jitter: %w", err)
 	}
+	out.derived = h.derived
 	return out, nil
 }
 
