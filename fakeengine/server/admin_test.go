@@ -1,16 +1,20 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"goodput/fakeengine/engine"
 )
 
 func get(t *testing.T, h http.Handler, path string) *httptest.ResponseRecorder {
@@ -192,5 +196,100 @@ func TestAdapters(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{testModel, "fine", "other"}, ids(t, g.Replica(0))); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A request shares blocks with those of the same adapter and the same salt, also
+// where names and salts could be exchanged or cancel each other.
+func TestAdaptersAndSaltsAreKeptApart(t *testing.T) {
+	g := start(t, func(c *Config) { c.Adapters = []string{"a", "b"} })
+	h := g.Handler()
+	cached := func(model, salt string) int {
+		w := post(h, "/v1/completions", fmt.Sprintf(`{"model":%q,"cache_salt":%q,"prompt":"a b c d e","max_tokens":1}`, model, salt))
+		return summarise(t, w, false).usage.Details.Cached
+	}
+	var who [][2]string
+	for _, model := range []string{testModel, "a", "b"} {
+		for _, salt := range []string{"", "a", "b"} {
+			who = append(who, [2]string{model, salt})
+		}
+	}
+	for round, want := range []int{0, 4} {
+		for _, w := range who {
+			if got := cached(w[0], w[1]); got != want {
+				t.Errorf("round %d: %q found %d tokens, want %d", round, w, got, want)
+			}
+		}
+	}
+}
+
+// Adapters take places on the GPU by request and by name.
+func TestAdaptersHavePlaces(t *testing.T) {
+	g := start(t, func(c *Config) {
+		c.Adapters = []string{"a", "b"}
+		c.Engine.LoRA = engine.LoRA{MaxLoras: 1, MaxCPULoras: 1, Fetch: 1e9, Load: 1e9}
+	})
+	h := g.Handler()
+	ask := func(model string) int64 {
+		before := g.state(0).AdapterLoads
+		if w := post(h, "/v1/completions", fmt.Sprintf(`{"model":%q,"prompt":"a","max_tokens":2}`, model)); w.Code != http.StatusOK {
+			t.Errorf("%s: status %d", model, w.Code)
+		}
+		return g.state(0).AdapterLoads - before
+	}
+	admin := func(path, name string) {
+		if w := post(h, path, fmt.Sprintf(`{"lora_name":%q,"lora_path":"x","load_inplace":true}`, name)); w.Code != http.StatusOK {
+			t.Errorf("%s %s: status %d", path, name, w.Code)
+		}
+	}
+	// The last one of the start is there.
+	got := []int64{ask("b"), ask("a"), ask("a"), ask(testModel)}
+	admin("/v1/load_lora_adapter", "b")
+	got = append(got, ask("b"))
+	admin("/v1/unload_lora_adapter", "b")
+	admin("/v1/load_lora_adapter", "b")
+	got = append(got, ask("b"), ask("a"))
+	if diff := cmp.Diff([]int64{0, 1, 0, 0, 0, 0, 1}, got); diff != "" {
+		t.Errorf("loads (-want +got):\n%s", diff)
+	}
+	facts := g.truth.facts(t)
+	if f := facts[1]; f.Adapter == nil || *f.Adapter != "a" || f.Transfer == nil || *f.Transfer != 2e6 {
+		t.Errorf("the truth about a load is %+v", f)
+	}
+}
+
+func TestAdapterMetric(t *testing.T) {
+	g := start(t, func(c *Config) {
+		c.Adapters = []string{`a"`, "b", "c"}
+		c.Engine.LoRA = engine.LoRA{MaxLoras: 2, MaxCPULoras: 2}
+		c.Step = evenSteps(time.Hour)
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	var asked sync.WaitGroup
+	for _, model := range []string{`a"`, "b", testModel, "c", "b"} {
+		n := g.state(0)
+		asked.Go(func() {
+			r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/completions", strings.NewReader(fmt.Sprintf(`{"model":%q,"prompt":"a"}`, model)))
+			g.Handler().ServeHTTP(httptest.NewRecorder(), r)
+		})
+		for g.state(0).Arriving+g.state(0).Waiting+g.state(0).Running == n.Arriving+n.Waiting+n.Running {
+			runtime.Gosched()
+		}
+	}
+	w := httptest.NewRecorder()
+	g.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	cancel()
+	asked.Wait()
+	var line string
+	for l := range strings.Lines(w.Body.String()) {
+		if strings.HasPrefix(l, "vllm:lora_requests_info{") {
+			line = l
+		}
+	}
+	// The first is in the step that takes an hour, and the others came later.
+	for _, want := range []string{`max_lora="2"`, `running_lora_adapters="a\""`, `waiting_lora_adapters="b,c"`} {
+		if !strings.Contains(line, want) {
+			t.Errorf("%s lacks %s", line, want)
+		}
 	}
 }

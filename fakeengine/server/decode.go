@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/cespare/xxhash/v2"
+	"goodput/loadgen/target"
 )
 
 // api is one of the two ways to ask for text.
@@ -51,7 +51,8 @@ type request struct {
 type servedModel struct {
 	name    []byte // as a JSON string
 	adapter uint16 // its number; 0: the base model
-	seed    uint64 // goes into the names of its blocks
+	// adapterName goes into the names of its blocks: a reload finds them again.
+	adapterName string
 }
 
 // decoder is what a body is read against.
@@ -178,10 +179,11 @@ func (d *decoder) readPrompt(a api, b *body, t *tokenizer, m *servedModel) *apiE
 	if *m, err = d.model(name); err != nil {
 		return err
 	}
-	t.chain ^= m.seed
-	if b.CacheSalt != nil && *b.CacheSalt != "" {
-		t.chain ^= mix(xxhash.Sum64String(*b.CacheSalt))
+	within := target.Request{Adapter: target.Adapter{Name: m.adapterName}}
+	if b.CacheSalt != nil {
+		within.CacheSalt = *b.CacheSalt
 	}
+	t.chain ^= within.Scope()
 	if a == chat {
 		return b.readMessages(t)
 	}

@@ -22,7 +22,7 @@ func decodeTest(a api, body string) (request, *tokenizer, *apiError) {
 		case "", testModel:
 			return servedModel{}, nil
 		case "lora":
-			return servedModel{adapter: 1, seed: 99}, nil
+			return servedModel{adapter: 1, adapterName: "lora"}, nil
 		}
 		return servedModel{}, unknownModel(name, testModel)
 	}}
@@ -56,7 +56,7 @@ func TestDecode(t *testing.T) {
 		{"usage all along", completions, `{"prompt":"a","stream":true,"stream_options":{"include_usage":true,"continuous_usage_stats":true}}`, request{maxTokens: 16, stream: true, includeUsage: true, continuousUsage: true}, 1},
 		{"usage all along needs usage", completions, `{"prompt":"a","stream":true,"stream_options":{"continuous_usage_stats":true}}`, request{maxTokens: 16, stream: true}, 1},
 		{"n", completions, `{"prompt":"a","n":3,"best_of":3}`, request{maxTokens: 16, choices: 3}, 1},
-		{"adapter", completions, `{"model":"lora","prompt":"a"}`, request{model: servedModel{adapter: 1, seed: 99}, maxTokens: 16}, 1},
+		{"adapter", completions, `{"model":"lora","prompt":"a"}`, request{model: servedModel{adapter: 1, adapterName: "lora"}, maxTokens: 16}, 1},
 		{"logprobs of the token alone", completions, `{"prompt":"a","logprobs":0}`, request{maxTokens: 16}, 1},
 		{"logprobs of a chat", chat, `{"messages":[{"role":"user","content":"a"}],"max_tokens":1,"logprobs":true}`, request{maxTokens: 1}, 1},
 		{"stop", completions, `{"prompt":"a","stop":"x","stop_token_ids":[7],"include_stop_str_in_output":true}`, request{maxTokens: 16, stop: stopRule{words: []string{"x"}, ids: []uint32{7}, include: true}}, 1},

@@ -62,8 +62,10 @@
 //     X-Session-Id tells the policy which conversation the request belongs to.
 //   - priority is for engines that schedule by it; elsewhere any but 0 is refused,
 //     as vLLM's description of the field has it.
-//   - An adapter costs nothing to load or run. Its name and cache_salt keep the
-//     blocks of its requests apart from all others.
+//   - With Engine.LoRA adapters have places on the GPU and cost time to load and to
+//     run; loading one by name takes a place at once, and unloading frees it. Without,
+//     they are names that cost nothing. In any case a request shares blocks with
+//     those of the same adapter and the same cache_salt only.
 //   - There is no /detokenize: the number of a token is a hash.
 //   - A reset of the prefix cache that comes while a request holds blocks does
 //     nothing, as in vLLM; but here the client is told so.
@@ -87,7 +89,7 @@
 // Config.Faults makes replicas fail on time; package fault says how. A port of its
 // own of a replica that is down breaks off every connection; the port of all
 // replicas answers 502 to a request that the policy gives to it, and leaves it out
-// of its metrics. After a restart a replica has no adapters. An injected status
+// of its metrics. After a restart a replica has the adapters of Config. An injected status
 // meets requests for text only. A stream that is truncated ends after the broken
 // event without an error of HTTP.
 //
@@ -116,6 +118,7 @@
 //
 //	request_id      X-Request-Id as received or made up
 //	traceparent     as received
+//	adapter         name of the LoRA adapter; null: the base model
 //	api             "completions" or "chat"
 //	stream          whether a stream was asked for
 //	status          of the response that was begun; null if the client left before

@@ -33,6 +33,8 @@ type snapshot struct {
 	absent    bool // a fault: it is down
 
 	speculated engine.Speculated
+	// running and waiting are the adapters of requests, by number.
+	running, waiting []uint16
 }
 
 // exposition writes metrics in the Prometheus text format 0.0.4.
@@ -40,7 +42,10 @@ type exposition struct {
 	model     string // value of the label, escaped
 	blockSize int
 	blocks    int
-	drafts    int // for each step; 0: no speculation
+	drafts    int   // for each step; 0: no speculation
+	maxLoras  int   // 0: adapters have no places, and no metric
+	now       int64 // Unix seconds
+	names     func(adapters []uint16) string
 	out       []byte
 }
 
@@ -75,6 +80,7 @@ func (x *exposition) write(replicas []snapshot) []byte {
 	x.speculation(replicas)
 	x.successes(replicas)
 	x.cacheConfig(replicas)
+	x.adapters(replicas)
 	for f, fam := range families() {
 		x.family(fam.name, "histogram", fam.help)
 		for i := range replicas {
@@ -117,6 +123,20 @@ func (x *exposition) cacheConfig(replicas []snapshot) {
 	for i := range replicas {
 		x.sample(name, &replicas[i], 1,
 			"block_size", strconv.Itoa(x.blockSize), "num_gpu_blocks", strconv.Itoa(x.blocks))
+	}
+}
+
+// adapters writes which adapters requests have, as labels; the value is the time.
+func (x *exposition) adapters(replicas []snapshot) {
+	if x.maxLoras == 0 {
+		return
+	}
+	const name = "vllm:lora_requests_info"
+	x.family(name, "gauge", "LoRA adapters of running and waiting requests, as labels; the value is the time.")
+	for i := range replicas {
+		r := &replicas[i]
+		x.sample(name, r, float64(x.now), "max_lora", strconv.Itoa(x.maxLoras),
+			"waiting_lora_adapters", escapeLabel(x.names(r.waiting)), "running_lora_adapters", escapeLabel(x.names(r.running)))
 	}
 }
 

@@ -50,6 +50,12 @@ func (h *host) Boot(i int) {
 	if err := s.equip(i, r); err != nil {
 		panic(err) // the same configuration was accepted at the start
 	}
+	s.mu.Lock()
+	static := s.static
+	s.mu.Unlock()
+	for n := range static {
+		r.engine.LoadAdapter(uint16(n + 1))
+	}
 	r.down.Store(false)
 }
 

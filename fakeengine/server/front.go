@@ -101,7 +101,10 @@ func (f *front) metrics(w http.ResponseWriter, r *http.Request) {
 	s.loop.Post(sc)
 	select {
 	case replicas := <-sc.done:
-		x := exposition{model: escapeLabel(s.model), blockSize: s.engine.BlockSize, blocks: s.engine.NumGPUBlocks, drafts: s.engine.Speculation.Drafts()}
+		x := exposition{
+			model: escapeLabel(s.model), blockSize: s.engine.BlockSize, blocks: s.engine.NumGPUBlocks,
+			drafts: s.engine.Speculation.Drafts(), maxLoras: s.engine.LoRA.MaxLoras, now: s.wall(), names: s.names,
+		}
 		out := x.write(replicas)
 		w.Header().Set("Content-Type", contentType)
 		w.Header().Set("Content-Length", strconv.Itoa(len(out)))
@@ -134,6 +137,7 @@ func (sc *scrape) Fire(clock.Time) {
 	out := make([]snapshot, len(from))
 	for i, r := range from {
 		out[i] = snapshot{engine: r.label, stats: r.engine.Stats(), latencies: r.latencies, speculated: r.engine.Speculated()}
+		out[i].running, out[i].waiting = r.engine.AppendAdapters(nil, nil)
 		f := sc.srv.faults.State(max(sc.replica, 0) + i)
 		out[i].nan, out[i].absent = f.NaN, f.Down
 	}

@@ -134,6 +134,7 @@ func (x *exchange) read(f *front, a api) *apiError {
 		return err
 	}
 	x.req = req
+	x.truth.adapter = req.model.adapterName
 	x.truth.stream, x.truth.prompt, x.truth.maxTokens = req.stream, st.prompt.n, req.maxTokens
 
 	st.pinned, st.quiet, st.box = f.replica, !req.stream, mailbox{}
@@ -165,6 +166,9 @@ func (x *exchange) choose() {
 		c.seq.ID = first + uint64(i)
 		c.seq.Prompt, c.seq.MaxTokens, c.seq.StopAt, c.seq.Sink = st.prompt.n, req.maxTokens, c.stopAt(), c
 		c.seq.Priority = req.priority
+		if s.engine.LoRA.MaxLoras > 0 {
+			c.seq.Adapter = req.model.adapter
+		}
 		if s.named {
 			// Nothing says what no other request will have in common, so all of it may be.
 			c.seq.Hashes, c.seq.Shared = st.prompt.names, st.prompt.n

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/cespare/xxhash/v2"
+	"goodput/loadgen/clock"
 )
 
 // adapter is a LoRA adapter that was loaded at least once. Its number is its
@@ -60,18 +60,58 @@ func (s *Server) resolve(name string, replica int) (servedModel, *apiError) {
 	if a == nil || !a.everywhere(replica) {
 		return servedModel{}, unknownModel(name, s.model)
 	}
-	// The name and nothing else, so that it finds its blocks again after a reload.
-	return servedModel{name: a.nameStr, adapter: uint16(n), seed: mix(xxhash.Sum64String(name))}, nil
+	return servedModel{name: a.nameStr, adapter: uint16(n), adapterName: name}, nil
 }
 
-// forget takes all adapters from a replica that starts again.
+// forget takes all adapters from a replica that crashed, but those that it is
+// started with.
 func (s *Server) forget(replica int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.adapters {
-		s.adapters[i].set(replica, false)
+		s.adapters[i].set(replica, i < s.static)
 	}
 }
+
+// names are the names of adapters by number, joined by commas.
+func (s *Server) names(numbers []uint16) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []byte
+	for i, n := range numbers {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, s.adapters[n-1].name...)
+	}
+	return string(out)
+}
+
+// place has the engines of a front load or unload an adapter, on the loop.
+type place struct {
+	srv     *Server
+	replica int
+	number  uint16
+	unload  bool
+}
+
+var _ clock.Event = (*place)(nil)
+
+// Fire implements clock.Event.
+func (e *place) Fire(clock.Time) {
+	for i, r := range e.srv.replicas {
+		switch {
+		case e.replica != anyReplica && e.replica != i:
+		case e.unload:
+			r.engine.UnloadAdapter(e.number)
+		default:
+			r.engine.LoadAdapter(e.number)
+		}
+	}
+}
+
+// Entity puts it before all requests of the same instant.
+func (e *place) Entity() uint64 { return 0 }
 
 // models lists the base model and the adapters.
 func (f *front) models(w http.ResponseWriter, _ *http.Request) {
@@ -121,8 +161,8 @@ func (f *front) adapterBody(w http.ResponseWriter, r *http.Request) (adapterBody
 	return b, nil
 }
 
-// loadAdapter makes a name known. There is nothing to load: path is kept to be
-// listed.
+// loadAdapter makes a name known and brings the adapter to the engines' GPUs, in
+// the place of another one if need be. Nothing is read: path is kept to be listed.
 func (f *front) loadAdapter(w http.ResponseWriter, r *http.Request) {
 	b, err := f.adapterBody(w, r)
 	if err == nil && b.Path == "" {
@@ -142,7 +182,7 @@ func (s *Server) load(b adapterBody, replica int) *apiError {
 	now := s.wall()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, a := s.find(b.Name)
+	n, a := s.find(b.Name)
 	switch {
 	case b.Name == s.model || a != nil && a.everywhere(replica) && !b.Inplace:
 		return badRequest("lora_name", "%q is loaded already; unload it first, or send load_inplace", b.Name)
@@ -150,10 +190,12 @@ func (s *Server) load(b adapterBody, replica int) *apiError {
 		return badRequest("lora_name", "there have been %d adapters; restart the server for more", math.MaxUint16)
 	case a == nil:
 		s.adapters = append(s.adapters, adapter{name: b.Name, nameStr: appendString(nil, b.Name), on: make([]bool, len(s.replicas))})
-		a = &s.adapters[len(s.adapters)-1]
+		n = len(s.adapters)
+		a = &s.adapters[n-1]
 	}
 	a.path, a.since = b.Path, now
 	a.set(replica, true)
+	s.loop.Post(&place{srv: s, replica: replica, number: uint16(n)})
 	return nil
 }
 
@@ -172,10 +214,11 @@ func (f *front) unloadAdapter(w http.ResponseWriter, r *http.Request) {
 func (s *Server) unload(name string, replica int) *apiError {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, a := s.find(name)
+	n, a := s.find(name)
 	if a == nil || !a.everywhere(replica) {
 		return &apiError{status: http.StatusNotFound, kind: "NotFoundError", param: "lora_name", message: "the adapter " + strconv.Quote(name) + " is not loaded; /v1/models lists those that are"}
 	}
 	a.set(replica, false)
+	s.loop.Post(&place{srv: s, replica: replica, number: uint16(n), unload: true})
 	return nil
 }

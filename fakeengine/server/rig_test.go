@@ -48,6 +48,7 @@ func (l *lines) Write(p []byte) (int, error) {
 type fact struct {
 	RequestID   string `json:"request_id"`
 	Traceparent *string
+	Adapter     *string
 	API         string
 	Stream      bool
 	Status      *int

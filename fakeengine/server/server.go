@@ -47,6 +47,10 @@ type Config struct {
 	// MaxQueue is how many sequences may wait at a replica before it refuses
 	// requests with 429; 0: no bound.
 	MaxQueue int
+	// Adapters are names of LoRA adapters that every replica has from its start.
+	// With Engine.LoRA they are on the GPUs as far as there are places, the last ones
+	// first.
+	Adapters []string
 	// Faults is what goes wrong, and when; nil: nothing.
 	Faults fault.Script
 	// Version is what /version says.
@@ -85,6 +89,7 @@ type Server struct {
 
 	mu       sync.Mutex
 	adapters []adapter
+	static   int                  // of adapters, the first ones, that replicas start with
 	live     map[*stream]struct{} // requests that a handler has begun to serve
 	closing  bool
 	drained  chan struct{} // closed when closing and nothing is live
@@ -137,6 +142,15 @@ func New(c Config) (*Server, error) {
 			return nil, err
 		}
 		s.replicas = append(s.replicas, r)
+	}
+	for _, name := range c.Adapters {
+		if name == "" {
+			return nil, errors.New("an adapter has no name")
+		}
+		if err := s.load(adapterBody{Name: name, Path: name}, anyReplica); err != nil {
+			return nil, fmt.Errorf("setting up adapter %q of the server: %s", name, err.message)
+		}
+		s.static++
 	}
 	if len(c.Faults) > 0 {
 		s.loop.Post(&faultStart{s.faults})

@@ -17,6 +17,7 @@ import (
 type truth struct {
 	requestID   string
 	traceparent string // as received; "" is none
+	adapter     string // "" is the base model
 	api         api
 	stream      bool
 	status      int // 0: the client left before a response began
@@ -50,6 +51,7 @@ func (t *truth) append(dst []byte) []byte {
 	dst = append(dst, `{"request_id":`...)
 	dst = appendString(dst, t.requestID)
 	dst = appendText(dst, "traceparent", t.traceparent)
+	dst = appendText(dst, "adapter", t.adapter)
 	dst = appendText(dst, "api", t.api.String())
 	dst = append(dst, `,"stream":`...)
 	dst = strconv.AppendBool(dst, t.stream)

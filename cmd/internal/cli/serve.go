@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,6 +33,7 @@ type serveOptions struct {
 	seed      uint64
 	maxQueue  int
 	faults    string
+	loras     []string
 }
 
 func newServe(env *Env) *cobra.Command {
@@ -65,6 +67,7 @@ Ctrl-C or SIGTERM.`,
 	c.Flags().Uint64Var(&o.seed, "seed", 0, "root of random choices: of the router, of --engine.step-jitter, and which drafts are accepted")
 	c.Flags().IntVar(&o.maxQueue, "max-queue", 0, "requests that may wait at a replica before it answers 429; 0: no bound")
 	c.Flags().StringVar(&o.faults, "faults", "", "YAML file of faults and when they happen: slow, stall, kill, restart, http, truncate, usage, metrics")
+	c.Flags().StringArrayVar(&o.loras, "lora-modules", nil, "LoRA adapter that the engines start with, as NAME or NAME=PATH (nothing is read from there); NAME*N stands for NAME1 to NAMEN; repeatable")
 	flags = newPlanFlags(c, "hardware", "pool", "engine")
 	flags.also = []string{"listen", "per-replica-ports", "time-scale", "truth-log", "model", "seed"}
 	return c
@@ -100,6 +103,9 @@ func serve(env *Env, p plan.Plan, o serveOptions) (err error) {
 		}
 	}
 	c.Version, c.MaxQueue = versionText(), o.maxQueue
+	if c.Adapters, err = adapterNames(&p, o.loras); err != nil {
+		return err
+	}
 	if c.Faults, err = readFaults(o.faults, p.Replicas); err != nil {
 		return err
 	}
@@ -130,6 +136,22 @@ func serve(env *Env, p plan.Plan, o serveOptions) (err error) {
 	loop.Stop()
 	<-loopDone
 	return err
+}
+
+// adapterNames are the names in the flag --lora-modules of serve.
+func adapterNames(p *plan.Plan, items []string) ([]string, error) {
+	if len(items) > 0 && !p.EngineEnableLora {
+		return nil, errors.New("--lora-modules: the engines have no places for adapters: add --engine.enable-lora")
+	}
+	names := make([]string, len(items))
+	for i, item := range items {
+		names[i], _, _ = strings.Cut(item, "=")
+	}
+	out, err := plan.Adapters(names)
+	if err != nil {
+		return nil, fmt.Errorf("--lora-modules: %w", err)
+	}
+	return out, nil
 }
 
 // readFaults reads a fault script for a number of replicas; "" is none.
