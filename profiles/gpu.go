@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -54,6 +55,9 @@ type GPU struct {
 	// NonKV is the memory of each GPU, inside the engine's share, that holds
 	// neither weights nor KV: activation peak, graphs, communication buffers.
 	NonKV Coefficient `yaml:"non_kv_memory"`
+
+	// Links are the ways by which KV can go from one engine to another.
+	Links []Link `yaml:"kv_links"`
 
 	// ITLError and TTFTError are the relative errors to expect of a prediction
 	// with this profile.
@@ -116,6 +120,28 @@ func (g *GPU) Rates(q Quantization) Rates {
 type Bus struct {
 	TP        int         `yaml:"tp"`
 	Bandwidth Coefficient `yaml:"bandwidth"`
+}
+
+// Link is a way out of each GPU. Latency is paid once for a transfer, Bandwidth is
+// that of one GPU in one direction: each GPU of an engine sends its own part of
+// the KV over its own link.
+type Link struct {
+	Name      string      `yaml:"name"`
+	Bandwidth Coefficient `yaml:"bandwidth"`
+	Latency   Coefficient `yaml:"latency"`
+}
+
+// Link returns the link with that name. An unknown name is an error that lists the
+// known ones.
+func (g *GPU) Link(name string) (Link, error) {
+	var known []string
+	for i := range g.Links {
+		if g.Links[i].Name == name {
+			return g.Links[i], nil
+		}
+		known = append(known, g.Links[i].Name)
+	}
+	return Link{}, fmt.Errorf("GPU %s has no link %q: use one of %s", g.Name, name, strings.Join(known, ", "))
 }
 
 // BusBandwidth is the all-reduce bus bandwidth of tp GPUs in bytes per second.
@@ -186,6 +212,16 @@ func (g *GPU) validate() error {
 		}
 		seen[b.TP] = true
 		errs = append(errs, b.Bandwidth.check(name+".bandwidth", positive, "B/s"))
+	}
+	names := map[string]bool{}
+	for i := range g.Links {
+		l := &g.Links[i]
+		field := fmt.Sprintf("kv_links[%d]", i)
+		if l.Name == "" || names[l.Name] {
+			errs = append(errs, fmt.Errorf("%s.name is %q: need each name once", field, l.Name))
+		}
+		names[l.Name] = true
+		errs = append(errs, l.Bandwidth.check(field+".bandwidth", positive, "B/s"), l.Latency.check(field+".latency", cost, "s"))
 	}
 	if g.NonKV.Value >= g.Memory.Value && g.Memory.Value > 0 {
 		errs = append(errs, fmt.Errorf("non_kv_memory is %v: need less than memory, %v", g.NonKV.Value, g.Memory.Value))

@@ -66,6 +66,8 @@ func TestBadGPUProfileNamesTheField(t *testing.T) {
 		{"reserve above memory", "value: 2.2e9", "value: 90e9", "non_kv_memory is 9e+10"},
 		{"FP8 without a share", "  matmul_share:\n    value: 0.62", "  matmul_share:\n    value: 0", "fp8.matmul_share is 0"},
 		{"unknown coverage", "quantization: [none]", "quantization: [int3]", `covered.quantization holds "int3"`},
+		{"link twice", "name: nvlink", "name: rdma", `kv_links[1].name is "rdma"`},
+		{"link of no speed", "value: 450e9", "value: 0", "kv_links[1].bandwidth is 0"},
 		{"other name", "name: h100-sxm", "name: h100", `name is "h100"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -94,6 +96,22 @@ func cutBlock(text, key string) string {
 		}
 	}
 	return strings.Join(out, "\n")
+}
+
+func TestLinks(t *testing.T) {
+	for _, name := range GPUs() {
+		g, err := LoadGPU(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := g.Link("rdma")
+		if err != nil || l.Bandwidth.Value < 1e9 || l.Latency.Value <= 0 {
+			t.Errorf("%s: link %+v, error %v", name, l, err)
+		}
+		if _, err := g.Link("tin-cans"); err == nil || !strings.Contains(err.Error(), "rdma") {
+			t.Errorf("%s: error %v does not list the links", name, err)
+		}
+	}
 }
 
 func TestBadModelProfileNamesTheField(t *testing.T) {
