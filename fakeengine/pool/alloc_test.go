@@ -31,10 +31,13 @@ type burst struct {
 	sink tally
 }
 
-func newBurst(tb testing.TB, policy string, requests, in, out int) *burst {
+func newBurst(tb testing.TB, policy string, prefill, requests, in, out int) *burst {
 	tb.Helper()
 	b := &burst{loop: clock.NewVirtual()}
 	c := config(tb, b.loop, 4, policy)
+	if prefill > 0 {
+		split(tb, &c, prefill, 0)
+	}
 	c.Engine.NumGPUBlocks, c.Engine.MaxNumSeqs = 1<<14, 64
 	b.pool = build(tb, c)
 	for i := range requests {
@@ -58,7 +61,7 @@ func (b *burst) run() {
 func TestAllocatesNothing(t *testing.T) {
 	for _, info := range router.Names() {
 		t.Run(info.Name, func(t *testing.T) {
-			b := newBurst(t, info.Name, 40, 128, 20)
+			b := newBurst(t, info.Name, 0, 40, 128, 20)
 			for range 300 { // every list and table has grown to its largest
 				b.run()
 			}
@@ -72,8 +75,17 @@ func TestAllocatesNothing(t *testing.T) {
 			}
 		})
 	}
+	t.Run("handed over", func(t *testing.T) {
+		b := newBurst(t, "p2c", 2, 40, 128, 20)
+		for range 300 {
+			b.run()
+		}
+		if n := testing.AllocsPerRun(20, b.run); n != 0 {
+			t.Errorf("%v allocations per %d requests", n, len(b.reqs))
+		}
+	})
 	t.Run("refused and canceled", func(t *testing.T) {
-		b := newBurst(t, "random", 10, 128, 20)
+		b := newBurst(t, "random", 0, 10, 128, 20)
 		long := request(99, 5000, 1)
 		run := func() {
 			for _, r := range b.reqs {
@@ -102,7 +114,7 @@ func TestAllocatesNothing(t *testing.T) {
 func BenchmarkPool(b *testing.B) {
 	for _, shape := range []struct{ in, out int }{{512, 1}, {512, 128}} {
 		b.Run(fmt.Sprintf("in=%d,out=%d", shape.in, shape.out), func(b *testing.B) {
-			w := newBurst(b, "least-outstanding", 256, shape.in, shape.out)
+			w := newBurst(b, "least-outstanding", 0, 256, shape.in, shape.out)
 			w.run()
 			w.sink = tally{}
 			b.ReportAllocs()

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"goodput/fakeengine/disagg"
 	"goodput/fakeengine/engine"
 	"goodput/fakeengine/router"
 	"goodput/loadgen/clock"
@@ -20,9 +21,15 @@ type attempt struct {
 	req  *target.Request
 	sink target.Sink
 
-	route    router.Request
-	replica  int
-	seq      engine.Seq
+	route   router.Request
+	replica int // that answers
+	seq     engine.Seq
+	// remote: a prefill replica computes the prompt, routed there as prompted, and
+	// handed over.
+	remote   bool
+	prompted router.Request
+	handoff  disagg.Handoff
+	source   int
 	hashes   []uint64
 	answered bool         // the header is out
 	cause    target.Cause // of the End, if the engine drops the request
@@ -50,7 +57,7 @@ var (
 // begin fills in what the router and the engine may know of r.
 func (a *attempt) begin(r *target.Request, s target.Sink) {
 	p := a.pool
-	a.req, a.sink, a.answered, a.cause = r, s, false, target.CauseCanceled
+	a.req, a.sink, a.answered, a.cause, a.remote = r, s, false, target.CauseCanceled, false
 	a.runs, _ = s.(target.RunSink)
 	shared := sharedTokens(r.Prompt)
 	a.hashes = a.hashes[:0]
@@ -133,8 +140,8 @@ func (a *attempt) Finished(s *engine.Seq, now clock.Time, why engine.Finish) {
 	if why == engine.Stop {
 		reason = "stop"
 	}
-	a.usage = target.Usage{Prompt: s.Prompt, Completion: s.Output, Cached: s.Cached, Reasoning: target.Unknown}
 	a.account(now)
+	a.usage = target.Usage{Prompt: s.Prompt, Completion: s.Output, Cached: a.server.CachedTokens, Reasoning: target.Unknown}
 	a.result.Cause, a.result.Status = target.CauseEOF, statusOK
 	a.sink.Event(target.Event{At: now, Kind: target.Finished, Reason: reason})
 	a.sink.Event(target.Event{At: now, Kind: target.UsageSeen, Usage: &a.usage})
@@ -167,7 +174,7 @@ func (a *attempt) watch() {
 // drops the request as if it had been cancelled.
 func (a *attempt) Expire(id uint64) {
 	a.cause = target.Cause(id)
-	a.pool.engines[a.replica].Abort(&a.seq)
+	a.abort()
 }
 
 // leave takes the attempt off the books of the pool and the router.
@@ -175,7 +182,7 @@ func (a *attempt) leave() {
 	a.pool.ttft.Remove(&a.ttft)
 	a.pool.total.Remove(&a.total)
 	delete(a.pool.live, a.req)
-	a.pool.fleet.Done(&a.route, a.replica)
+	a.pool.fleet.Done(&a.route, a.replica-a.pool.first)
 }
 
 // account fills in the result with what the engine measured; ended is Never if
@@ -195,20 +202,26 @@ func (a *attempt) account(ended clock.Time) {
 		CachedTokens:   s.Cached,
 		Preemptions:    s.Preemptions,
 		RecomputedToks: s.Recomputed,
-		Spent: target.Spent{
-			Known: true, FrontEnd: s.FrontEndNS, Queue: s.QueueNS,
-			Prefill: s.PrefillNS, Decode: s.DecodeNS, Interference: s.InterferenceNS, Transfer: s.TransferNS,
-		},
+		Spent:          spent(&s.Spent),
 	}
 	if ended.Known() {
 		a.server.Decode = between(s.FirstToken, s.LastToken)
 	}
-	if !s.Scheduled.Known() {
+	if a.remote {
+		a.accountBoth(ended)
+	} else if !s.Scheduled.Known() {
 		a.server.CachedTokens = target.Unknown
 	}
 	a.result = target.Result{
 		BytesIn: target.Unknown, BytesOut: target.Unknown,
 		Replica: a.pool.names[a.replica], Server: &a.server,
+	}
+}
+
+func spent(s *engine.Spent) target.Spent {
+	return target.Spent{
+		Known: true, FrontEnd: s.FrontEndNS, Queue: s.QueueNS,
+		Prefill: s.PrefillNS, Decode: s.DecodeNS, Interference: s.InterferenceNS, Transfer: s.TransferNS,
 	}
 }
 

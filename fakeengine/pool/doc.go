@@ -3,6 +3,14 @@
 // sockets, goroutines or bytes. What it reports of a request is the engine's own
 // account, so that client and server can be compared to the nanosecond.
 //
+// With Config.Prefill it has two kinds of replicas, each with a router of its own:
+// some that compute prompts, numbered from 0, and those that answer. Package disagg
+// says how a request goes from one to the other, and when it does not. A result is
+// then of both: the replica is the one that answered; queue, prefill and the parts of
+// the time are sums over the two; the cached tokens are the prefill replica's. The
+// replica that answers is picked first, so that what its cache holds of the prompt
+// can decide whether another one is needed, as in llm-d.
+//
 // It decides neither where a request goes (package router) nor when its tokens
 // come (package engine), and it judges no outcome.
 package pool

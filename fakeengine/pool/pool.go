@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"goodput/fakeengine/disagg"
 	"goodput/fakeengine/engine"
 	"goodput/fakeengine/router"
 	"goodput/fakeengine/steptime"
@@ -15,14 +16,16 @@ import (
 
 // Config says what a pool is made of.
 type Config struct {
-	// Replicas is the number of engines, at least 1.
+	// Replicas is the number of engines that answer, at least 1.
 	Replicas int
+	// Prefill is what computes prompts for them; nil: they do that themselves.
+	Prefill *disagg.Config
 	// Engine configures each of them; its ID is replaced by the replica number.
 	Engine engine.Config
 	// Step makes the step-time model of each replica; steptime.Shared gives all of
 	// them the same.
 	Step func(replica int) steptime.Model
-	// Policy picks the replica. It belongs to the pool from then on.
+	// Policy picks the replica that answers. It belongs to the pool from then on.
 	Policy router.Policy
 	// Loop is where everything happens.
 	Loop clock.Loop
@@ -37,10 +40,14 @@ type Config struct {
 // runs.
 type Pool struct {
 	loop    clock.Loop
-	fleet   *router.Fleet
+	prefill *disagg.Prefill // nil: none
+	// engines are all replicas: those for prefill, then those that answer, from
+	// number first on.
 	engines []*engine.Engine
 	names   []string // replica i as results name it
-	block   int      // tokens of a KV block
+	fleet   *router.Fleet
+	first   int
+	block   int // tokens of a KV block
 
 	cached bool // engines have a prefix cache
 	routed bool // the policy reads prefix hashes
@@ -83,7 +90,14 @@ func New(c Config) (*Pool, error) {
 		return nil, fmt.Errorf("setting up the router of the pool: %w", err)
 	}
 	p.fleet, p.routed = fleet, fleet.Reads(router.PrefixHashes)
-	for i := range c.Replicas {
+	if c.Prefill != nil {
+		if p.prefill, err = disagg.New(*c.Prefill, c.Replicas, c.Loop, p.Engine); err != nil {
+			return nil, fmt.Errorf("setting up the pool: %w", err)
+		}
+		p.first = p.prefill.Replicas()
+		p.routed = p.routed || p.prefill.Fleet().Reads(router.PrefixHashes)
+	}
+	for i := range p.first + c.Replicas {
 		c.Engine.ID = i
 		e, err := engine.New(c.Engine, c.Step(i), c.Loop)
 		if err != nil {
@@ -107,7 +121,7 @@ func (p *Pool) Start(r *target.Request, s target.Sink) {
 		s.Event(target.Event{At: now, Kind: k})
 	}
 	p.live[r] = a
-	a.replica = p.fleet.Pick(&a.route)
+	a.replica = p.fleet.Pick(&a.route) + p.first
 	if err := p.submit(a); err != nil {
 		p.n.refused++
 		a.refuse(err)
@@ -121,7 +135,7 @@ func (p *Pool) submit(a *attempt) error {
 	if a.req.Priority != 0 && !p.ranked {
 		return fmt.Errorf("priority is %d, but the engines serve by arrival", a.req.Priority)
 	}
-	return p.engines[a.replica].Submit(&a.seq)
+	return a.submit()
 }
 
 // Cancel implements target.Canceler. The replica drops r and frees its blocks at
@@ -129,22 +143,32 @@ func (p *Pool) submit(a *attempt) error {
 // nothing if r is not under way.
 func (p *Pool) Cancel(r *target.Request) {
 	if a, ok := p.live[r]; ok {
-		p.engines[a.replica].Abort(&a.seq)
+		a.abort()
 	}
 }
 
-// Replicas is the number of engines.
+// Replicas is the number of engines, those for prefill included.
 func (p *Pool) Replicas() int { return len(p.engines) }
+
+// First is the number of the first replica that answers; those before it compute
+// prompts for it and the following ones.
+func (p *Pool) First() int { return p.first }
 
 // Engine is replica i.
 func (p *Pool) Engine(i int) *engine.Engine { return p.engines[i] }
 
-// Load is what the router believes of replica i.
-func (p *Pool) Load(i int) router.Load { return p.fleet.Load(i) }
+// Load is what its router believes of replica i.
+func (p *Pool) Load(i int) router.Load {
+	if i < p.first {
+		return p.prefill.Fleet().Load(i)
+	}
+	return p.fleet.Load(i - p.first)
+}
 
-// observe is what the router sees of an engine: its state of this instant.
+// observe is what the router sees of an engine that answers: its state of this
+// instant.
 func (p *Pool) observe(i int, l *router.Load) {
-	s := p.engines[i].Stats()
+	s := p.engines[p.first+i].Stats()
 	l.Waiting, l.Running, l.KVUsed = s.Waiting, s.Running, s.KVUsed
 	l.AsOf = p.loop.Now()
 }

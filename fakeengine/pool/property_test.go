@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"goodput/fakeengine/disagg"
 	"goodput/fakeengine/engine"
 	"goodput/fakeengine/pool"
 	"goodput/fakeengine/router"
@@ -25,6 +26,8 @@ type script struct {
 	frontEnd               time.Duration
 	step                   steptime.Model
 	loras                  int // places for adapters
+	prefill, mostLocal     int // prefill replicas; 0: none
+	link                   disagg.Link
 	items                  []item
 	inRuns                 bool // sinks take runs of tokens
 }
@@ -46,6 +49,16 @@ func drawScript(t *rapid.T) script {
 	s.loras = rapid.IntRange(1, 3).Draw(t, "places for adapters")
 	// Names and salts that are alike, to be told apart.
 	names := []string{"", "a", "b"}
+	if rapid.Bool().Draw(t, "split") {
+		s.prefill = rapid.IntRange(1, 3).Draw(t, "prefill")
+		s.mostLocal = rapid.SampledFrom([]int{0, 0, 30, 100}).Draw(t, "most local")
+		s.link = disagg.Link{
+			BytesPerToken: 1000,
+			// A prompt takes less than a step, or some.
+			Bandwidth: rapid.SampledFrom([]int64{8e6, 333_333, 1e12}).Draw(t, "bandwidth"),
+			Latency:   rapid.SampledFrom([]time.Duration{0, step / 2, step}).Draw(t, "latency"),
+		}
+	}
 	for i := range rapid.IntRange(1, 25).Draw(t, "requests") {
 		it := item{at: drawTime(t, "at"), req: target.Request{
 			Seq: uint64(i),
@@ -88,6 +101,14 @@ func (s script) run(tb testing.TB, loop clock.Loop, recs []recorder, done func()
 	cfg.Engine.MaxNumBatchedTokens, cfg.Engine.FrontEnd = 64, s.frontEnd
 	cfg.Engine.LoRA = engine.LoRA{MaxLoras: s.loras, MaxCPULoras: s.loras + 1, Load: 1e9, Fetch: 3e9}
 	cfg.Step = steptime.Shared(s.step)
+	if s.prefill > 0 {
+		split(tb, &cfg, s.prefill, s.mostLocal)
+		rule, err := router.New(s.policy, 2)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		cfg.Prefill.Policy, cfg.Prefill.Link = rule, s.link
+	}
 	p := build(tb, cfg)
 	left := len(s.items)
 	for i := range s.items {
@@ -148,7 +169,7 @@ func TestRunsAreTheTokensOneByOne(t *testing.T) {
 // TestInvariants plays random scripts and holds each attempt to invariants 1
 // (conservation), 2 (causality), 7 (no block is lost) and 8 (each token once).
 func TestInvariants(t *testing.T) {
-	var preempted, canceled, refused, hits int64
+	var preempted, canceled, refused, hits, remote, local, moved int64
 	rapid.Check(t, func(rt *rapid.T) {
 		s := drawScript(rt)
 		loop := clock.NewVirtual()
@@ -171,7 +192,13 @@ func TestInvariants(t *testing.T) {
 		hits += st.Engines.PrefixHits
 		canceled += int64(st.Canceled)
 		refused += int64(st.Refused)
+		remote += int64(st.Remote)
+		local += int64(st.Local)
+		moved += st.Moved.Transfers
 	})
+	if remote == 0 || local == 0 || moved == 0 || moved == remote {
+		t.Errorf("the scripts are too tame: %d prompts were computed elsewhere, %d not, %d moved", remote, local, moved)
+	}
 	if preempted == 0 || canceled == 0 || refused == 0 || hits == 0 {
 		t.Errorf("the scripts are too tame: %d preemptions, %d cancellations, %d refusals, %d tokens hit", preempted, canceled, refused, hits)
 	}
@@ -210,11 +237,21 @@ func checkConservation(t *rapid.T, p *pool.Pool) {
 	if n := s.Engines.Arriving + s.Engines.Waiting + s.Engines.Running; n != int(s.Live) {
 		t.Fatalf("%d requests in the engines, %d live", n, s.Live)
 	}
+	split := s.Remote+s.Local > 0
+	answering := 0
 	for i := range p.Replicas() {
 		e := p.Engine(i).Stats()
-		if n := e.Arriving + e.Waiting + e.Running; n != p.Load(i).Outstanding {
-			t.Fatalf("replica %d has %d requests, the router believes %d", i, n, p.Load(i).Outstanding)
+		n, out := e.Arriving+e.Waiting+e.Running, p.Load(i).Outstanding
+		// A replica that answers is charged for prompts that another one computes.
+		if prefill := i < p.First(); n > out || n < out && (prefill || !split) {
+			t.Fatalf("replica %d has %d requests, the router believes %d", i, n, out)
 		}
+		if i >= p.First() {
+			answering += out
+		}
+	}
+	if answering != int(s.Live) {
+		t.Fatalf("%d requests live, the router believes %d", s.Live, answering)
 	}
 }
 
@@ -276,6 +313,11 @@ func checkAttempt(it *item, events []target.Event) error {
 	}
 	if most := it.req.Prompt[0].Tokens / 16 * 16; r.Server.CachedTokens > most {
 		return fmt.Errorf("%d tokens cached, only %d can be", r.Server.CachedTokens, most)
+	}
+	parts := &r.Server.Spent
+	sum := parts.FrontEnd + parts.Queue + parts.Prefill + parts.Decode + parts.Interference + parts.Transfer + r.Server.Preempted
+	if whole := span(wrote, prev.At); sum != whole {
+		return fmt.Errorf("it took %d ns, but its parts are %+v and %d preempted", whole, *parts, r.Server.Preempted)
 	}
 	return checkServer(r.Server, tokens, span(wrote, firstToken), span(wrote, done), span(firstToken, lastToken), done.Known())
 }

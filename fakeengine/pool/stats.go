@@ -1,10 +1,14 @@
 package pool
 
-import "goodput/fakeengine/engine"
+import (
+	"goodput/fakeengine/disagg"
+	"goodput/fakeengine/engine"
+)
 
 // counts are the pool's running totals; see Stats.
 type counts struct {
 	started, completed, canceled, refused uint64
+	remote, local                         uint64
 }
 
 // Stats is the pool's account at one instant.
@@ -13,6 +17,11 @@ type Stats struct {
 	// that the sender gave up, for want of patience too; Refused ones could never
 	// run, whatever the load.
 	Started, Completed, Canceled, Refused, Live uint64
+	// Remote and Local count the requests whose prompts were given to a prefill
+	// replica and to the one that answers; both stay 0 without prefill replicas.
+	// Moved is what went from the former to the latter.
+	Remote, Local uint64
+	Moved         disagg.Moved
 	// Engines is the sum over the replicas; its KVUsed is their mean.
 	Engines engine.Stats
 }
@@ -22,6 +31,9 @@ func (p *Pool) Stats() Stats {
 	s := Stats{
 		Started: p.n.started, Completed: p.n.completed, Canceled: p.n.canceled, Refused: p.n.refused,
 		Live: uint64(len(p.live)),
+	}
+	if p.prefill != nil {
+		s.Remote, s.Local, s.Moved = p.n.remote, p.n.local, p.prefill.Moved()
 	}
 	t := &s.Engines
 	for _, e := range p.engines {

@@ -47,6 +47,7 @@ var layers = []struct {
 	{3, "loadgen/target/openai"},
 	{3, "loadgen/monitor"},
 	{4, "loadgen/dispatch"},
+	{3, "fakeengine/disagg"},
 	{3, "fakeengine/fault"},
 	{3, "fakeengine/trial"},
 	{4, "fakeengine/accuracy"},
