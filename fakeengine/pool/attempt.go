@@ -204,6 +204,9 @@ func (a *attempt) account(ended clock.Time) {
 		RecomputedToks: s.Recomputed,
 		Spent:          spent(&s.Spent),
 	}
+	if a.pool.drafts {
+		a.server.Speculation = target.Speculation{Known: true, Drafts: s.Verified, Tokens: s.Drafted, Accepted: s.Accepted}
+	}
 	if ended.Known() {
 		a.server.Decode = between(s.FirstToken, s.LastToken)
 	}

@@ -50,6 +50,7 @@ type Pool struct {
 	block   int // tokens of a KV block
 
 	cached bool // engines have a prefix cache
+	drafts bool // engines speculate
 	routed bool // the policy reads prefix hashes
 	ranked bool // engines schedule by priority
 
@@ -79,6 +80,7 @@ func New(c Config) (*Pool, error) {
 		loop:   c.Loop,
 		block:  c.Engine.BlockSize,
 		cached: c.Engine.PrefixCaching,
+		drafts: c.Engine.Speculation.Model != nil,
 		ranked: c.Engine.Policy == engine.Priority,
 		live:   make(map[*target.Request]*attempt),
 	}

@@ -42,7 +42,8 @@ func good() []target.Event {
 			Server: &target.Server{
 				Source: target.SourceInProcess, Queue: int64(2 * ms), Prefill: int64(10 * ms), Decode: int64(11 * ms),
 				TTFT: int64(12 * ms), E2E: int64(23 * ms), Preempted: 0, CachedTokens: 64, Preemptions: 1, RecomputedToks: 5,
-				Spent: target.Spent{Known: true, FrontEnd: 1, Queue: 2, Prefill: 3, Decode: 4, Interference: 0, Transfer: 5},
+				Spent:       target.Spent{Known: true, FrontEnd: 1, Queue: 2, Prefill: 3, Decode: 4, Interference: 0, Transfer: 5},
+				Speculation: target.Speculation{Known: true, Drafts: 3, Tokens: 9, Accepted: 0},
 			},
 		}},
 	}
@@ -73,6 +74,7 @@ func TestRowOfAGoodAnswer(t *testing.T) {
 	want.ServerSource, want.ServerQueue, want.ServerPrefill = "inprocess", int64(2*ms), int64(10*ms)
 	want.ServerDecode, want.ServerTTFT, want.ServerE2E, want.ServerPreempted = int64(11*ms), int64(12*ms), int64(23*ms), 0
 	want.ServerCachedTokens, want.ServerPreemptions, want.ServerRecomputed = 64, 1, 5
+	want.ServerDrafts, want.ServerDraftTokens, want.ServerAcceptedTokens = 3, 9, 0
 	want.ServerSpentFrontEnd, want.ServerSpentQueue, want.ServerSpentPrefill = 1, 2, 3
 	want.ServerSpentDecode, want.ServerSpentInterference, want.ServerSpentTransfer = 4, 0, 5
 	want.DTTFT, want.DE2E, want.DTail, want.DTPOT = int64(4*ms), int64(6*ms), int64(2*ms), int64(1*ms)

@@ -16,6 +16,10 @@ func serverAccount(row *record.Request, s *target.Server) {
 		row.ServerSpentPrefill, row.ServerSpentDecode = count64(p.Prefill), count64(p.Decode)
 		row.ServerSpentInterference, row.ServerSpentTransfer = count64(p.Interference), count64(p.Transfer)
 	}
+	if p := &s.Speculation; p.Known {
+		row.ServerDrafts, row.ServerDraftTokens = count32(p.Drafts), count32(p.Tokens)
+		row.ServerAcceptedTokens = count32(p.Accepted)
+	}
 	row.ServerPreempted = count64(s.Preempted)
 	row.ServerCachedTokens = count32(s.CachedTokens)
 	row.ServerPreemptions = count32(s.Preemptions)

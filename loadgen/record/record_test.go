@@ -83,7 +83,8 @@ func int32sOf(r *Request) []*int32 {
 	return []*int32{
 		&r.PlannedPromptTokens, &r.PromptTokens, &r.PlannedOutputTokens, &r.OutputTokens, &r.ReasoningTokens,
 		&r.PlannedCachedTokens, &r.CachedTokens, &r.Chunks, &r.CoalescedTokens, &r.HTTPStatus, &r.ServerCachedTokens,
-		&r.ServerPreemptions, &r.ServerRecomputed, &r.ServerAttempts,
+		&r.ServerPreemptions, &r.ServerRecomputed, &r.ServerDrafts, &r.ServerDraftTokens, &r.ServerAcceptedTokens,
+		&r.ServerAttempts,
 	}
 }
 

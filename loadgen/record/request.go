@@ -142,10 +142,14 @@ type Request struct {
 	ServerCachedTokens int32
 	ServerPreemptions  int32
 	ServerRecomputed   int32 // tokens computed again after preemption
-	ServerAttempts     int32
-	ServerSource       string // inprocess, header, otlp; empty: none
-	DTTFT, DE2E        int64
-	DTail, DTPOT       int64
+	// Drafts of speculative decoding that were verified, the tokens in them, and
+	// how many of these were accepted.
+	ServerDrafts, ServerDraftTokens, ServerAcceptedTokens int32
+
+	ServerAttempts int32
+	ServerSource   string // inprocess, header, otlp; empty: none
+	DTTFT, DE2E    int64
+	DTail, DTPOT   int64
 }
 
 // Reset empties r for reuse: every observation unknown, slices kept at length 0.
@@ -168,5 +172,6 @@ var blank = Request{
 	ServerSpentFrontEnd: Null, ServerSpentQueue: Null, ServerSpentPrefill: Null, ServerSpentDecode: Null,
 	ServerSpentInterference: Null, ServerSpentTransfer: Null,
 	ServerPreempted: Null, ServerCachedTokens: Null32, ServerPreemptions: Null32, ServerRecomputed: Null32,
+	ServerDrafts: Null32, ServerDraftTokens: Null32, ServerAcceptedTokens: Null32,
 	ServerAttempts: Null32, DTTFT: Null, DE2E: Null, DTail: Null, DTPOT: Null,
 }

@@ -121,6 +121,17 @@ type Server struct {
 	Preemptions, RecomputedToks int
 	// Spent divides the time by cause.
 	Spent Spent
+	// Speculation is what became of drafted tokens.
+	Speculation Speculation
+}
+
+// Speculation is the account of speculative decoding of one request.
+type Speculation struct {
+	// Known: the server speculates, and the rest is set.
+	Known bool
+	// Drafts were verified, one a step, with so many Tokens in all, of which so many
+	// were Accepted; those behind the end of the answer count too.
+	Drafts, Tokens, Accepted int
 }
 
 // Spent is where the server's time went, in nanoseconds from the arrival of the

@@ -30,6 +30,7 @@ var columns = []string{
 	"ttft", "ttft_send", "tpot", "e2e", "normalized", "lag", "client_queue", "d_ttft",
 	"planned_prompt_tokens", "prompt_tokens", "output_tokens", "planned_cached_tokens", "cached_tokens", "seq", "error",
 	"chunks", "coalesced_tokens", "server_source", "server_preemptions", "server_recomputed",
+	"server_drafts", "server_draft_tokens", "server_accepted_tokens",
 	"server_e2e", "server_preempted", "server_spent_frontend", "server_spent_queue", "server_spent_prefill",
 	"server_spent_decode", "server_spent_interference", "server_spent_transfer",
 }
@@ -90,6 +91,7 @@ func (c *collector) add(r *record.Request) error {
 		f.Accounts++
 		f.Preemptions += known(r.ServerPreemptions)
 		f.Recomputed += known(r.ServerRecomputed)
+		f.Drafts.add(r)
 	}
 	if r.Outcome != record.OK {
 		c.failure(r)

@@ -56,6 +56,9 @@ type Figures struct {
 	// requests that did not succeed; Accounts is the number of requests that have
 	// one.
 	Preemptions, Recomputed, Accounts int64
+	// Drafts is what became of drafted tokens by the server's own account, also of
+	// requests that did not succeed.
+	Drafts Drafts
 	// Spent is where the time went.
 	Spent Spent
 	// PromptMismatch is the share of successes whose prompt had another length at

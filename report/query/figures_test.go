@@ -66,6 +66,8 @@ func TestFigures(t *testing.T) {
 	retried.Final = false
 	one := answered(0, 0, 10_000, 20_000)
 	one.ServerSource, one.ServerPreemptions, one.ServerRecomputed = "inprocess", 2, 300
+	one.ServerDrafts, one.ServerDraftTokens, one.ServerAcceptedTokens = 10, 30, 15
+	censored.ServerDrafts, censored.ServerDraftTokens, censored.ServerAcceptedTokens = 2, 6, 3
 	one.ServerE2E, one.ServerPreempted = int64(78*ms), int64(8*ms)
 	one.ServerSpentFrontEnd, one.ServerSpentQueue, one.ServerSpentPrefill = 0, int64(20*ms), int64(20*ms)
 	one.ServerSpentDecode, one.ServerSpentInterference, one.ServerSpentTransfer = int64(25*ms), int64(5*ms), 0
@@ -103,6 +105,15 @@ func TestFigures(t *testing.T) {
 	}
 	if f.Accounts != 2 || f.Preemptions != 7 || f.Recomputed != 1300 {
 		t.Errorf("engine accounts %d, preemptions %d, recomputed %d", f.Accounts, f.Preemptions, f.Recomputed)
+	}
+	if want := (query.Drafts{Requests: 2, Verified: 12, Tokens: 36, Accepted: 18}); f.Drafts != want {
+		t.Errorf("drafts %+v, want %+v", f.Drafts, want)
+	}
+	if length, ok := f.Drafts.Length(); !ok || length != 2.5 {
+		t.Errorf("acceptance length %v, want 2.5", length)
+	}
+	if rate, ok := f.Drafts.Rate(); !ok || rate != 0.5 {
+		t.Errorf("acceptance rate %v, want 0.5", rate)
 	}
 	wantSpent := query.Spent{
 		N: 1, SlowN: 1, E2E: 80e6, SlowE2E: 80e6, Parts: []query.Part{

@@ -32,6 +32,7 @@ type jsonReport struct {
 	Metrics     map[string]jsonMetric `json:"metrics"`
 	Cache       jsonCache             `json:"cache"`
 	Engine      jsonEngine            `json:"engine"`
+	Drafts      jsonDrafts            `json:"drafts"`
 	Spent       *jsonSpent            `json:"spent"`
 	Health      jsonHealth            `json:"health"`
 	Warnings    []string              `json:"warnings"`
@@ -58,6 +59,15 @@ type jsonCache struct {
 type jsonEngine struct {
 	Preemptions      *int64 `json:"preemptions"`
 	RecomputedTokens *int64 `json:"recomputed_tokens"`
+}
+
+// jsonDrafts is all null without speculative decoding.
+type jsonDrafts struct {
+	Verified         *int64   `json:"verified"`
+	Tokens           *int64   `json:"tokens"`
+	Accepted         *int64   `json:"accepted"`
+	AcceptanceLength *float64 `json:"acceptance_length"`
+	AcceptanceRate   *float64 `json:"acceptance_rate"`
 }
 
 type jsonHealth struct {
@@ -100,6 +110,9 @@ func JSON(w io.Writer, r *Report) error {
 	out.Cache.MeasuredHit = maybe(r.MeasuredHit.Value(), r.MeasuredHit.Known())
 	if r.Accounts > 0 {
 		out.Engine = jsonEngine{&r.Preemptions, &r.Recomputed}
+	}
+	if d := &r.Drafts; d.Requests > 0 {
+		out.Drafts = jsonDrafts{&d.Verified, &d.Tokens, &d.Accepted, maybe(d.Length()), maybe(d.Rate())}
 	}
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")

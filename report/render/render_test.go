@@ -33,6 +33,7 @@ func sample() *Report {
 		SLO: true, Met: 900, Judged: 990, Span: 101 * time.Second, PromptTokens: 512000, OutputTokens: 128000,
 		PlannedHit: query.Ratio{Part: 480, Whole: 1000}, MeasuredHit: query.Ratio{Part: 455, Whole: 1000},
 		Preemptions: 3, Recomputed: 4096, Accounts: 980,
+		Drafts:         query.Drafts{Requests: 980, Verified: 40000, Tokens: 120000, Accepted: 68000},
 		PromptMismatch: query.Ratio{Part: 5, Whole: 980}, Coalesced: query.Ratio{Part: 300, Whole: 1000},
 		Spent: query.Spent{
 			N: 980, SlowN: 10, E2E: 1000e6, SlowE2E: 4000e6, Parts: []query.Part{
@@ -83,7 +84,7 @@ func TestText(t *testing.T) {
 	// What the golden must hold whatever its layout.
 	for _, want := range []string{
 		"attainment 90.00 %", "(90.91 % without the unfinished)", "goodput 9 requests/s", "reset 10", "censored 10",
-		"measured 45.5 %", "ideal (one infinite cache) 48.0 %", "3 preemptions", "98765",
+		"measured 45.5 %", "ideal (one infinite cache) 48.0 %", "3 preemptions", "98765", "acceptance length 2.7, 56.7 %",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in:\n%s", want, text)

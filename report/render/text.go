@@ -130,6 +130,11 @@ func (r *Report) tail(b *strings.Builder) {
 	if r.Accounts > 0 {
 		fmt.Fprintf(b, "engine     %d preemptions, %d tokens recomputed\n", r.Preemptions, r.Recomputed)
 	}
+	if length, ok := r.Drafts.Length(); ok {
+		rate, known := r.Drafts.Rate()
+		fmt.Fprintf(b, "drafts     %d verified, acceptance length %.3g, %s of the tokens accepted\n",
+			r.Drafts.Verified, length, percent(known, func() float64 { return rate }))
+	}
 	if r.Health.Valid() {
 		b.WriteString("generator  ok\n")
 	}
