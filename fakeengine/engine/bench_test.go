@@ -45,14 +45,19 @@ func (l *stepper) fire() {
 
 // recycler submits each sequence again when it ends.
 type recycler struct {
-	t testing.TB
-	e *Engine
+	t    testing.TB
+	e    *Engine
+	runs bool
 }
 
 func (r *recycler) Tokens(*Seq, clock.Time, int) {}
+func (r *recycler) Run(*Seq, []clock.Time)       {}
 
 func (r *recycler) Finished(s *Seq, _ clock.Time, _ Finish) {
 	next := Seq{ID: s.ID, Prompt: s.Prompt, MaxTokens: s.MaxTokens, Priority: s.Priority, Adapter: s.Adapter, Hashes: s.Hashes, Shared: s.Shared, Sink: r}
+	if r.runs {
+		next.Runs = r
+	}
 	s.Reset()
 	*s = next
 	if err := r.e.Submit(s); err != nil {
@@ -61,8 +66,8 @@ func (r *recycler) Finished(s *Seq, _ clock.Time, _ Finish) {
 }
 
 // busy returns an engine that always has n sequences in it, after it has found
-// its steady state.
-func busy(t testing.TB, cfg Config, n, prompt, out int) (*stepper, *Engine) {
+// its steady state; runs says that it need not tell each token at once.
+func busy(t testing.TB, cfg Config, n, prompt, out int, runs bool) (*stepper, *Engine) {
 	t.Helper()
 	a, _ := h100(t, 8192)
 	loop := &stepper{}
@@ -70,7 +75,7 @@ func busy(t testing.TB, cfg Config, n, prompt, out int) (*stepper, *Engine) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &recycler{t, e}
+	r := &recycler{t, e, runs}
 	for i := range n {
 		s := &Seq{ID: uint64(i), Prompt: prompt, MaxTokens: out, Priority: i % 3, Shared: prompt, Sink: r}
 		if cfg.LoRA.MaxLoras > 0 {
@@ -78,6 +83,9 @@ func busy(t testing.TB, cfg Config, n, prompt, out int) (*stepper, *Engine) {
 		}
 		for b := range prompt / 16 {
 			s.Hashes = append(s.Hashes, uint64(i<<8|b))
+		}
+		if runs {
+			s.Runs = r
 		}
 		if err := e.Submit(s); err != nil {
 			t.Fatal(err)
@@ -92,18 +100,21 @@ func busy(t testing.TB, cfg Config, n, prompt, out int) (*stepper, *Engine) {
 func TestStepsDoNotAllocate(t *testing.T) {
 	for _, c := range []struct {
 		name   string
+		runs   bool
 		change func(*Config)
 	}{
-		{"synchronous", func(*Config) {}},
-		{"asynchronous", func(c *Config) { c.AsyncScheduling = true }},
-		{"priority", func(c *Config) { c.Policy = Priority }},
-		{"asynchronous priority, unhashed first", func(c *Config) { c.AsyncScheduling, c.Policy, c.PrependUnhashed = true, Priority, true }},
-		{"adapters", func(c *Config) { c.LoRA = LoRA{MaxLoras: 2, MaxCPULoras: 3, Fetch: 1000, Load: 1000, Step: 1000} }},
+		{"synchronous", false, func(*Config) {}},
+		{"asynchronous", false, func(c *Config) { c.AsyncScheduling = true }},
+		{"priority", false, func(c *Config) { c.Policy = Priority }},
+		{"asynchronous priority, unhashed first", false, func(c *Config) { c.AsyncScheduling, c.Policy, c.PrependUnhashed = true, Priority, true }},
+		{"synchronous, in runs", true, func(*Config) {}},
+		{"asynchronous, in runs", true, func(c *Config) { c.AsyncScheduling = true }},
+		{"adapters", false, func(c *Config) { c.LoRA = LoRA{MaxLoras: 2, MaxCPULoras: 3, Fetch: 1000, Load: 1000, Step: 1000} }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := serving(300, 8192)
 			c.change(&cfg)
-			loop, e := busy(t, cfg, 12, 512, 32) // preempts all the time
+			loop, e := busy(t, cfg, 12, 512, 32, c.runs) // preempts all the time
 			before := e.Stats()
 			n := testing.AllocsPerRun(1, func() {
 				for range 5000 {
@@ -125,9 +136,12 @@ func TestStepsDoNotAllocate(t *testing.T) {
 // BenchmarkToken is the cost of one output token in a batch of decodes; one
 // token in a thousand also pays for an admission.
 func BenchmarkToken(b *testing.B) {
-	for _, n := range []int{1, 16, 64, 256} {
-		b.Run(fmt.Sprintf("batch=%d", n), func(b *testing.B) {
-			loop, e := busy(b, serving(28156, 8192), n, 128, 1024)
+	for _, c := range []struct {
+		n    int
+		runs bool
+	}{{1, false}, {16, false}, {64, false}, {256, false}, {1, true}, {16, true}, {64, true}, {256, true}} {
+		b.Run(fmt.Sprintf("batch=%d,runs=%v", c.n, c.runs), func(b *testing.B) {
+			loop, e := busy(b, serving(28156, 8192), c.n, 128, 1024, c.runs)
 			b.ReportAllocs()
 			b.ResetTimer()
 			start := e.Stats().GenerationTokens
@@ -148,7 +162,10 @@ type feed struct {
 	id   uint64
 	idle []*Seq
 	err  error
+	runs bool
 }
+
+func (f *feed) Run(*Seq, []clock.Time) {}
 
 func (f *feed) Entity() uint64 { return 0 }
 
@@ -160,7 +177,10 @@ func (f *feed) Fire(now clock.Time) {
 		s = &Seq{}
 	}
 	f.id++
-	s.ID, s.Prompt, s.MaxTokens, s.Sink = f.id, 512, 128, f
+	s.ID, s.Prompt, s.MaxTokens, s.Sink = f.id, 512, 256, f
+	if f.runs {
+		s.Runs = f
+	}
 	if err := f.e.Submit(s); err != nil {
 		f.err = err
 	}
@@ -176,20 +196,24 @@ func (f *feed) Finished(s *Seq, _ clock.Time, _ Finish) {
 	f.idle = append(f.idle, s)
 }
 
-// BenchmarkRequests runs 100,000 requests of 512 prompt and 128 answer tokens on
-// one H100, at light load and near saturation.
+// BenchmarkRequests runs 100,000 requests of 512 prompt and 256 answer tokens on
+// one H100, at light load and near saturation, with and without walking every
+// step.
 func BenchmarkRequests(b *testing.B) {
 	const n = 100_000
 	for _, c := range []struct {
 		name string
 		rate float64
-	}{{"rate=10", 10}, {"rate=35", 35}} {
+		runs bool
+	}{{"rate=10", 10, true}, {"rate=25", 25, true}, {"rate=10,every", 10, false}, {"rate=25,every", 25, false}} {
 		b.Run(c.name, func(b *testing.B) {
 			a, _ := h100(b, 8192)
 			b.ReportAllocs()
 			for b.Loop() {
-				f := &feed{loop: clock.NewVirtual(), gaps: rng.New(1, "gaps", 0), mean: 1e9 / c.rate, left: n}
-				e, err := New(serving(28156, 8192), a, f.loop)
+				f := &feed{loop: clock.NewVirtual(), gaps: rng.New(1, "gaps", 0), mean: 1e9 / c.rate, left: n, runs: c.runs}
+				cfg := serving(28156, 8192)
+				cfg.AsyncScheduling, cfg.EveryStep = true, !c.runs
+				e, err := New(cfg, a, f.loop)
 				if err != nil {
 					b.Fatal(err)
 				}

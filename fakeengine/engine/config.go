@@ -69,6 +69,10 @@ type Config struct {
 	FrontEnd time.Duration
 	// LoRA is the engine's adapters; the zero value: none.
 	LoRA LoRA
+	// EveryStep makes each boundary between steps an event of the loop, and walks
+	// all running sequences in each step. The result is the same, and takes much
+	// longer; it is the reference that the engine is tested against.
+	EveryStep bool
 
 	ablate ablation
 }

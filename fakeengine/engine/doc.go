@@ -2,11 +2,27 @@
 // scheduler of vLLM v1, synchronous or asynchronous, on a KV account (package kv)
 // and a step-time model (package steptime).
 //
-// Every step walks all running sequences, in order of admission, and then
-// admits waiting ones; nothing is summarised or skipped. That makes it slow next
-// to what is possible and easy to compare with its source, so it also serves as
-// the reference for faster engines. Comments and tests cite the scheduling rules
-// by number:
+// A step serves running sequences in order of admission, and then admits waiting
+// ones. There are two ways to run it. With Config.EveryStep each step walks all
+// running sequences and its end is an event of the loop: slow next to what is
+// possible, easy to compare with its source, and the reference for the other way.
+// Otherwise, of sequences that have Seq.Runs,
+//
+//   - those that just decode are in a group, which a step takes as a whole (group);
+//   - a boundary between steps at which no first token and no end is to be told is
+//     no event, but made up for when the next event comes or somebody looks. When
+//     that event is due is computed ahead: with a steptime.Linear model k steps
+//     have a closed form, with others it is the next boundary (horizon);
+//   - their tokens are not told one by one but as a part of the engine's log of the
+//     ends of steps (stepLog).
+//
+// The two ways agree in all that can be seen: each instant, each part of Spent,
+// the totals at any instant, the blocks handed out and what they held, in order.
+// Tests compare them. A feature that wants to see each row or each boundary keeps
+// its sequences out of the group (plain) or makes each boundary an event
+// (horizon); what looks at the engine from outside calls catchUp first.
+//
+// Comments and tests cite the scheduling rules by number:
 //
 //	R2-R3    what a step tries to do; usable blocks
 //	R4-R7    running sequences: order, budget, preemption

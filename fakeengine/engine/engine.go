@@ -22,7 +22,9 @@ type Engine struct {
 	varies    bool                        // the model's steps do
 	mean      func(*steptime.Batch) int64 // the model without chance
 	scratch   steptime.Batch              // here, so that it is not allocated
+	linear    steptime.Linear             // the model, if it is; else nil
 	loop      clock.Loop
+	order     clock.Orderer // the loop; nil: every boundary is an event
 	kv        *kv.Pool
 
 	// blocked sequences wait for something else than their turn, see block, and
@@ -31,19 +33,33 @@ type Engine struct {
 	transit, inbox, blocked, aside, fetched, running, held list
 	waiting                                                queue
 	lora                                                   *adapters // nil: none are served
+	group                                                  group
+	log                                                    stepLog
+	groups                                                 bool // whether there may be one
+	quiet                                                  int  // sequences with Runs
+	stuck                                                  bool // none can be admitted until something but decodes happens
 
 	landing  landing
 	boundary boundary
-	awake    bool // a boundary event is pending
+	// armed is the earliest pending boundary event, or Never. woken: one is to come
+	// although no step executes. stepping: the engine is at a boundary.
+	armed           clock.Time
+	woken, stepping bool
 
 	// pipe holds the steps that are scheduled and not over: flying of them, from
 	// pipe[first] on, which executes and ends at endPS. The next one starts there,
 	// unrounded.
 	pipe          [2]step
 	first, flying int
-	depth         int   // most steps in pipe: 2 under asynchronous scheduling
-	preempted     bool  // the last scheduling preempted
-	endPS         int64 // picoseconds
+	depth         int // most steps in pipe: 2 under asynchronous scheduling
+	// scheduled and finished count steps; scheduledAt is what finished was at the
+	// last scheduling. finishing: the rows of step finished are being told, up to
+	// the one of the sequence admitted as number cursor.
+	scheduled, finished, scheduledAt int64
+	finishing                        bool
+	cursor, admitted                 uint64
+	preempted                        bool  // the last scheduling preempted
+	endPS                            int64 // picoseconds
 
 	counters   counters
 	speculated Speculated
@@ -82,8 +98,17 @@ func New(cfg Config, m steptime.Model, loop clock.Loop) (*Engine, error) {
 		cfg:       cfg,
 		watermark: int(cfg.Watermark * float64(cfg.NumGPUBlocks)),
 		budget:    cfg.MaxNumBatchedTokens,
-		model:     m, loop: loop, kv: pool, depth: 1, lora: newAdapters(cfg.LoRA),
+		model:     m, loop: loop, kv: pool, depth: 1, armed: clock.Never, lora: newAdapters(cfg.LoRA),
 	}
+	// Drafts and adapters make rows differ from each other.
+	e.groups = !cfg.EveryStep && cfg.Speculation.Model == nil && e.lora == nil
+	if e.groups {
+		e.linear, _ = m.(steptime.Linear)
+	}
+	if e.linear != nil { // others may look at the clock, or at the engine
+		e.order, _ = loop.(clock.Orderer)
+	}
+	e.group.phases = make([]list, cfg.BlockSize)
 	if cfg.AsyncScheduling {
 		e.depth = 2
 	}
@@ -110,12 +135,15 @@ func (e *Engine) Submit(s *Seq) error {
 	s.Arrival, s.Queued, s.Scheduled = now, clock.Never, clock.Never
 	s.FirstToken, s.LastToken = clock.Never, clock.Never
 	s.Output, s.Cached, s.Preemptions, s.Recomputed, s.Spent = 0, 0, 0, 0, Spent{}
-	s.sched = schedState{lands: now.Add(e.cfg.FrontEnd), preemptedAt: clock.Never, blockedAt: clock.Never}
+	s.sched = schedState{lands: now.Add(e.cfg.FrontEnd), preemptedAt: clock.Never, blockedAt: clock.Never, from: 1}
 	s.Verified, s.Drafted, s.Accepted = 0, 0, 0
 	if e.speculates() {
 		s.sched.luck = e.cfg.Speculation.Model.Request(s.ID)
 	}
 	e.kv.Open(&s.sched.table, e.shareable(s))
+	if s.Runs != nil {
+		e.quiet++
+	}
 
 	// FrontEnd is the same for all, so transit is in order of landing; ID decides
 	// within an instant, as it does everywhere on the loop.
@@ -164,10 +192,14 @@ func (e *Engine) shareable(s *Seq) []uint64 {
 // compute for it (R24), and calls Finished with Aborted before it returns. It
 // does nothing if s is not in this engine.
 func (e *Engine) Abort(s *Seq) {
+	e.catchUp()
 	switch s.sched.in {
 	case &e.transit, &e.inbox, &e.waiting.list, &e.blocked, &e.aside, &e.fetched, &e.running:
 	default:
-		return
+		if !s.sched.grouped {
+			return
+		}
+		e.ungroup(s)
 	}
 	now := e.loop.Now()
 	e.counters.aborted++
@@ -177,12 +209,18 @@ func (e *Engine) Abort(s *Seq) {
 		}
 	}
 	e.leave(s, now, Aborted)
-	e.roomier(now)
+	e.roomier()
+	if !e.stepping {
+		e.arm()
+	}
 }
 
 // ResetPrefixCache forgets all cached content. It reports false, and does
 // nothing, while a sequence holds KV blocks (R21).
-func (e *Engine) ResetPrefixCache() bool { return e.kv.Reset() }
+func (e *Engine) ResetPrefixCache() bool {
+	e.catchUp()
+	return e.kv.Reset()
+}
 
 // leave ends s. What a step under way still computes for it is wasted.
 func (e *Engine) leave(s *Seq, now clock.Time, why Finish) {
@@ -191,6 +229,7 @@ func (e *Engine) leave(s *Seq, now clock.Time, why Finish) {
 			r.s = nil
 		}
 	}
+	e.stuck = false
 	s.arrived(now)
 	s.resume(now)
 	s.settle(now)
@@ -203,6 +242,10 @@ func (e *Engine) leave(s *Seq, now clock.Time, why Finish) {
 		e.held.pushBack(s)
 	} else {
 		e.kv.Close(&s.sched.table)
+	}
+	if s.Runs != nil {
+		e.quiet--
+		e.tell(s)
 	}
 	s.Sink.Finished(s, now, why)
 }
@@ -217,6 +260,7 @@ func (l *landing) arm() {
 // Fire moves what has passed the front end into the inbox.
 func (l *landing) Fire(now clock.Time) {
 	e := l.e
+	e.catchUp()
 	l.pending = false
 	for s := e.transit.head; s != nil && s.sched.lands <= now; s = e.transit.head {
 		e.transit.remove(s)
@@ -224,32 +268,31 @@ func (l *landing) Fire(now clock.Time) {
 	}
 	l.arm()
 	if e.inbox.n > 0 {
-		e.wake(now)
-	}
-}
-
-// wake has the engine schedule at this instant, if it sleeps.
-func (e *Engine) wake(now clock.Time) {
-	if !e.awake {
-		e.awake = true
-		e.loop.At(now, clock.RankStep, &e.boundary)
+		e.wake()
 	}
 }
 
 // Entity is the engine's ID.
 func (l *landing) Entity() uint64 { return uint64(l.e.cfg.ID) }
 
-// Fire ends the executing step, if any, and schedules what may follow. All
-// arrivals of the same instant have landed before: a transit ranks before a step.
+// Fire goes through the boundaries up to now. All arrivals of the same instant
+// have landed before: a transit ranks before a step.
 func (b *boundary) Fire(now clock.Time) {
 	e := b.e
-	// It stays awake meanwhile: whatever a sink does now is seen by fill.
-	if e.flying > 0 {
-		e.finishStep(now)
-	} else {
-		e.endPS = int64(now) * 1000
+	if e.armed <= now {
+		e.armed = clock.Never
 	}
-	e.fill(now)
+	for end := clock.Time(-1); e.flying > 0 && end < now; {
+		if end = clock.Time(ns(e.endPS)); end > now {
+			break
+		}
+		e.turn(end)
+	}
+	if e.flying == 0 && e.woken {
+		e.woken = false
+		e.turn(now)
+	}
+	e.arm()
 }
 
 // Entity is the engine's ID.

@@ -12,14 +12,23 @@ func (e *Engine) finishStep(now clock.Time) {
 	e.counters.busyPS += st.ps
 	duration := e.elapsed(now)
 	decode := min(duration, st.decodeNS)
+	if e.log.full() {
+		e.trim()
+	}
+	e.finished++
+	e.log.add(now, decode)
+	e.counters.generated += int64(st.grouped)
+	e.finishing = true
 	// Sinks may abort any sequence, which empties its rows.
-	for i := range st.rows {
+	for i := 0; i < len(st.rows); i++ {
 		r := &st.rows[i]
 		s := r.s
 		if s == nil {
 			continue
 		}
-		if r.prefill == 0 && s.sched.in == &e.running {
+		e.cursor = r.order
+		running := e.runs(s)
+		if r.prefill == 0 && running {
 			s.DecodeNS += decode
 			r.prefill = charged
 		} else {
@@ -43,12 +52,13 @@ func (e *Engine) finishStep(now clock.Time) {
 		if e.speculates() {
 			e.draft(s)
 		}
-		if e.depth > 1 && s.sched.in == &e.running {
+		if e.depth > 1 && running && !s.sched.grouped {
 			// The token that is known now may have been all that a computed block
 			// lacked for its name.
 			e.kv.Fill(&s.sched.table, s.sched.computed-s.sched.pending-s.sched.guessed)
 		}
-		s.Sink.Tokens(s, now, n)
+		e.give(s, now, n, running)
+		r = &st.rows[i] // the sink may have added rows behind
 		if r.s != s {
 			continue
 		}
@@ -63,9 +73,62 @@ func (e *Engine) finishStep(now clock.Time) {
 			e.leave(s, now, Length)
 		}
 	}
+	e.finishing = false
 	st.reset()
 	e.first ^= 1
 	if e.flying--; e.flying > 0 {
 		e.endPS += e.pipe[e.first].ps
 	}
+}
+
+// runs reports whether s is among the running sequences.
+func (e *Engine) runs(s *Seq) bool { return s.sched.in == &e.running || s.sched.grouped }
+
+// give hands over the n tokens that s has got in the step that ended now, or notes
+// that the one is to be told.
+func (e *Engine) give(s *Seq, now clock.Time, n int, running bool) {
+	c := &s.sched
+	switch {
+	case s.Runs == nil || s.Output == n || n > 1:
+		e.tell(s)
+		c.from, c.upto = e.finished+1, e.finished
+		s.Sink.Tokens(s, now, n)
+		return
+	case c.upto != e.finished-1:
+		e.tell(s)
+		c.from = e.finished
+	}
+	c.upto = e.finished
+	if !running {
+		e.tell(s) // the next one may be long in coming
+	}
+}
+
+// tell hands over the tokens of steps that are noted.
+func (e *Engine) tell(s *Seq) {
+	if c := &s.sched; c.from <= c.upto {
+		s.Runs.Run(s, e.log.view(c.from, c.upto))
+		c.from = c.upto + 1
+	}
+}
+
+// trim makes room in the log, whose old steps are needed only for tokens that are
+// still to be told.
+func (e *Engine) trim() {
+	oldest := e.finished
+	for s := e.running.head; s != nil; s = s.sched.next {
+		c := &s.sched
+		if c.upto < e.finished-1 && s.Runs != nil {
+			e.tell(s)
+		}
+		if c.from <= c.upto {
+			oldest = min(oldest, c.from)
+		}
+	}
+	for i := range e.group.phases {
+		for s := e.group.phases[i].head; s != nil; s = s.sched.next {
+			oldest = min(oldest, s.sched.from, s.sched.since-1)
+		}
+	}
+	e.log.forget(oldest)
 }

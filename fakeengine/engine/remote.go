@@ -21,7 +21,7 @@ type Fetcher interface {
 func (e *Engine) reserve(s *Seq, now clock.Time) bool {
 	hit := e.match(s)
 	a := kv.Admission{Hit: hit, Tokens: s.Prompt}
-	if e.running.n > 0 {
+	if e.seqs() > 0 {
 		a.Spare = e.watermark
 	}
 	if !e.kv.Admit(&s.sched.table, a) {
@@ -39,6 +39,7 @@ func (e *Engine) reserve(s *Seq, now clock.Time) bool {
 // scheduling that has a place for it, before all waiting ones whatever the
 // policy: it holds blocks that they may be waiting for.
 func (e *Engine) Fetched(s *Seq) {
+	e.catchUp()
 	if s.sched.in != &e.blocked {
 		return
 	}
@@ -51,7 +52,8 @@ func (e *Engine) Fetched(s *Seq) {
 	}
 	e.fetched.insertAfter(at, s)
 	e.kv.Fill(&s.sched.table, s.Prompt-1)
-	e.wake(now)
+	e.stuck = false
+	e.wake()
 }
 
 // resumeFetched admits those whose KV has come while the budget lasts, which it
@@ -60,7 +62,7 @@ func (e *Engine) Fetched(s *Seq) {
 // place in the step waits for the next.
 func (e *Engine) resumeFetched(st *step, now clock.Time, budget int) (left int) {
 	var next *Seq
-	for s := e.fetched.head; s != nil && budget > 0 && e.running.n < e.cfg.MaxNumSeqs; s = next {
+	for s := e.fetched.head; s != nil && budget > 0 && e.seqs() < e.cfg.MaxNumSeqs; s = next {
 		next = s.sched.next
 		if e.lora != nil {
 			if !e.lora.admits(s.Adapter) {
@@ -69,7 +71,7 @@ func (e *Engine) resumeFetched(st *step, now clock.Time, budget int) (left int) 
 			e.lora.join(s.Adapter)
 		}
 		e.fetched.remove(s)
-		e.running.pushBack(s)
+		e.admit(s)
 		s.Scheduled = now
 		s.sched.computed, s.sched.goal = s.Prompt-1, s.Prompt
 		e.advance(st, s, 1)
@@ -81,19 +83,21 @@ func (e *Engine) resumeFetched(st *step, now clock.Time, budget int) (left int) 
 // Release frees the blocks of a sequence that is over and was told to hold them.
 // It does nothing if there is none.
 func (e *Engine) Release(s *Seq) {
+	e.catchUp()
 	if s.sched.in != &e.held {
 		return
 	}
+	e.stuck = false
 	e.held.remove(s)
 	e.kv.Close(&s.sched.table)
-	e.roomier(e.loop.Now())
+	e.roomier()
 }
 
 // roomier has a sleeping engine look whether what waits fits now. Blocks of
 // sequences that do not run are all that it can sleep for.
-func (e *Engine) roomier(now clock.Time) {
+func (e *Engine) roomier() {
 	if e.waiting.n > 0 {
-		e.wake(now)
+		e.wake()
 	}
 }
 
@@ -101,5 +105,6 @@ func (e *Engine) roomier(now clock.Time) {
 // would find in the prefix cache (R10). It changes nothing, and s need not be in
 // the engine.
 func (e *Engine) CachedTokens(s *Seq) int {
+	e.catchUp()
 	return e.kv.Find(e.shareable(s), s.Prompt) * e.cfg.BlockSize
 }

@@ -2,13 +2,13 @@ package engine
 
 import (
 	"fmt"
+	"math"
 
 	"goodput/fakeengine/kv"
 	"goodput/loadgen/clock"
 )
 
-// fill schedules steps at now until the pipe is full, and arranges for the end
-// of the executing one. With nothing to do the engine goes to sleep until the
+// fill schedules steps at now until the pipe is full. With nothing to do the engine goes to sleep until the
 // next landing.
 //
 // The synchronous scheduler holds one step. The asynchronous one holds two: it
@@ -20,6 +20,7 @@ func (e *Engine) fill(now clock.Time) {
 		e.inbox.remove(s)
 		s.Queued = now
 		e.waiting.add(s)
+		e.stuck = false
 	}
 	for e.flying < e.depth {
 		// A scheduling that only preempted leaves room for another one.
@@ -27,24 +28,24 @@ func (e *Engine) fill(now clock.Time) {
 			break
 		}
 	}
-	e.awake = e.flying > 0
-	if e.awake {
-		e.loop.At(clock.Time(ns(e.endPS)), clock.RankStep, &e.boundary)
-	}
 }
 
 // schedule adds a step to the pipe, unless there is nothing to compute.
 func (e *Engine) schedule(now clock.Time) bool {
 	st := &e.pipe[e.next()]
 	st.reset()
+	st.no = e.scheduled + 1
 	budget := e.scheduleRunning(st, now)
 	if e.lora != nil {
 		e.lora.begin(st)
 	}
-	if !e.preempted {
+	if len(st.prefills) > 0 {
+		e.stuck = false // their blocks may be what the first one waits for
+	}
+	if !e.preempted && !(e.stuck && e.usual()) {
 		e.scheduleWaiting(st, now, budget)
 	}
-	if len(st.rows) == 0 {
+	if len(st.rows) == 0 && st.grouped == 0 {
 		return false
 	}
 	st.ps = e.model.Step(st.total())
@@ -60,6 +61,9 @@ func (e *Engine) schedule(now clock.Time) bool {
 		e.endPS += st.ps
 	}
 	e.flying++
+	e.scheduled++
+	e.scheduledAt = e.finished
+	e.group.ctx += int64(e.group.n)
 	return true
 }
 
@@ -81,10 +85,20 @@ func (e *Engine) next() int { return (e.first + e.flying) & 1 }
 // sequences within the context length, so that limit never binds but for drafts.
 func (e *Engine) scheduleRunning(st *step, now clock.Time) (budget int) {
 	e.preempted = false
-	budget = e.budget
-	for s := e.running.head; s != nil && budget > 0; s = s.sched.next {
+	grouping := e.regroup(st)
+	budget = e.budget - st.grouped
+	due := e.group.due(st.no).head
+	var next *Seq
+	for s := e.running.head; s != nil && budget > 0; s = next {
+		next = s.sched.next
 		n := min(e.wants(s), budget)
 		if n == 0 {
+			continue
+		}
+		due = e.grow(due, s.sched.order)
+		if grouping && n == 1 && e.plain(s) {
+			e.join(st, s)
+			budget--
 			continue
 		}
 		for !e.kv.Grow(&s.sched.table, e.slots(s.sched.computed+n)) {
@@ -95,23 +109,46 @@ func (e *Engine) scheduleRunning(st *step, now clock.Time) (budget int) {
 				return budget
 			}
 		}
+		next = s.sched.next // which may have been preempted
 		budget -= n
 		e.advance(st, s, n)
 	}
+	e.grow(due, math.MaxUint64)
 	return budget
+}
+
+// regroup prepares the group for the step st, and puts it in there. It reports
+// whether others may join.
+func (e *Engine) regroup(st *step) bool {
+	if !e.groups || e.quiet == 0 {
+		return false
+	}
+	e.release(st.no)
+	ample := e.ample(st.no)
+	if !ample && e.group.n > 0 {
+		e.dissolve()
+	}
+	e.group.include(e, st)
+	return ample && e.scheduled >= e.group.rest
 }
 
 // scheduleWaiting admits waiting sequences in order (R8). The first that does
 // not fit ends the step's admissions (R9).
 func (e *Engine) scheduleWaiting(st *step, now clock.Time, budget int) {
-	if e.cfg.Batching == Static && e.running.n > 0 {
+	if e.cfg.Batching == Static && e.seqs() > 0 {
+		e.stuck = true
 		return
 	}
 	if e.lora != nil && !e.lora.full() {
 		e.takeBack()
 	}
 	budget = e.resumeFetched(st, now, budget)
-	for budget > 0 && e.waiting.n > 0 && e.running.n < e.cfg.MaxNumSeqs {
+	e.stuck = false
+	for budget > 0 && e.waiting.n > 0 {
+		if e.seqs() >= e.cfg.MaxNumSeqs {
+			e.stuck = true
+			return
+		}
 		s := e.waiting.first()
 		if e.lora != nil && !e.lora.admits(s.Adapter) {
 			e.setAside(s)
@@ -131,6 +168,7 @@ func (e *Engine) scheduleWaiting(st *step, now clock.Time, budget int) {
 		computed := hit * e.cfg.BlockSize
 		n := e.chunk(tokens - computed)
 		if !e.cfg.ChunkedPrefill && n > budget {
+			e.stuck = true
 			return
 		}
 		n = min(n, budget)
@@ -141,7 +179,7 @@ func (e *Engine) scheduleWaiting(st *step, now clock.Time, budget int) {
 		if e.cfg.ReserveFullISL {
 			a.Reserve = tokens
 		}
-		if e.running.n > 0 {
+		if e.seqs() > 0 {
 			a.Spare = e.watermark
 		}
 		if !e.kv.Admit(&s.sched.table, a) {
@@ -149,11 +187,14 @@ func (e *Engine) scheduleWaiting(st *step, now clock.Time, budget int) {
 				s.sched.short = true
 				e.counters.kvWaits++
 			}
+			// Decodes take blocks, so that the need for all of its blocks never comes
+			// to fit; that for the rest of a chunk could, when hits are lost.
+			e.stuck = a.Reserve > 0 || hit == 0
 			return
 		}
 		e.kv.Query(tokens, hit)
 		e.waiting.remove(s)
-		e.running.pushBack(s)
+		e.admit(s)
 		if !s.Scheduled.Known() {
 			s.Scheduled, s.Cached = now, computed
 		}
@@ -165,6 +206,13 @@ func (e *Engine) scheduleWaiting(st *step, now clock.Time, budget int) {
 		budget -= n
 		e.advance(st, s, n)
 	}
+}
+
+// admit puts s behind the running sequences.
+func (e *Engine) admit(s *Seq) {
+	e.running.pushBack(s)
+	e.admitted++
+	s.sched.order = e.admitted
 }
 
 // wants is the number of tokens that a running sequence would have computed in one
@@ -260,11 +308,13 @@ func (e *Engine) withdraw(st *step, s *Seq) int {
 // nothing is admitted where something was preempted (R8).
 func (e *Engine) preempt(s *Seq, now clock.Time) {
 	e.running.remove(s)
+	e.stuck = false
 	if e.cfg.ablate.appendPreempted {
 		e.waiting.add(s)
 	} else {
 		e.waiting.giveBack(s)
 	}
+	e.tell(s)
 	e.kv.Release(&s.sched.table)
 	// Of guesses under way it is not known yet whether they were computed for good.
 	s.sched.peak = max(s.sched.peak, min(s.sched.computed, s.tokens()))

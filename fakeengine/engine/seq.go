@@ -52,6 +52,9 @@ type Seq struct {
 	Hold bool
 	// Sink hears of tokens and the end, on the loop's goroutine.
 	Sink Sink
+	// Runs, if not nil, is told of the tokens after the first one in runs, and Sink
+	// is not told of those. An engine has much less work with such sequences.
+	Runs RunSink
 
 	// The engine's account, readable from within Sink calls and after Finished.
 	// Instants are clock.Never until they occur. Arrival is the call of Submit,
@@ -116,7 +119,15 @@ type schedState struct {
 	computed, peak, pending, guessed, drafts int
 	// goal is the number of tokens that were known at admission: a prefill until
 	// they are computed, then decodes.
-	goal        int
+	goal int
+	// order counts admissions, and is the order of running sequences. Tokens of the
+	// steps from to upto are to be told in a run.
+	order      uint64
+	from, upto int64
+	// grouped: in the group since the step of that number, see there.
+	grouped bool
+	since   int64
+
 	asked       bool       // Remote was
 	preemptedAt clock.Time // Never: not preempted now
 	luck        spec.Request
@@ -142,4 +153,12 @@ type Sink interface {
 	Tokens(s *Seq, now clock.Time, n int)
 	// Finished: s is over; its blocks are free. No call follows.
 	Finished(s *Seq, now clock.Time, why Finish)
+}
+
+// RunSink hears of the tokens of a sequence long after they left the engine, but
+// before its Finished.
+type RunSink interface {
+	// Run: one more output token left the engine at each of the instants. at is
+	// valid until Run returns, which must not call the engine.
+	Run(s *Seq, at []clock.Time)
 }

@@ -40,13 +40,14 @@ type Stats struct {
 
 // Stats reads the engine. It costs no allocation.
 func (e *Engine) Stats() Stats {
+	e.catchUp()
 	c, k := &e.counters, e.kv.Counters()
 	out := Stats{
-		Arriving: e.transit.n + e.inbox.n, Waiting: e.waiting.n + e.blocked.n + e.aside.n + e.fetched.n, Running: e.running.n,
+		Arriving: e.transit.n + e.inbox.n, Waiting: e.waiting.n + e.blocked.n + e.aside.n + e.fetched.n, Running: e.seqs(),
 		KVUsed:        e.kv.Used(),
 		PrefixQueries: k.Queries, PrefixHits: k.Hits, Evictions: k.Evictions,
 		KVWaits: c.kvWaits, Preemptions: c.preemptions, Recomputed: c.recomputed,
-		PromptTokens: c.prompt, GenerationTokens: c.generated,
+		PromptTokens: c.prompt, GenerationTokens: c.generated - e.untold(),
 		Finished: c.finished, Aborted: c.aborted,
 		Steps: c.steps, BusyPS: c.busyPS,
 	}
@@ -54,4 +55,21 @@ func (e *Engine) Stats() Stats {
 		out.AdapterLoads, out.AdapterFetches = e.lora.loads, e.lora.fetches
 	}
 	return out
+}
+
+// untold counts the tokens of the step that is ending which the members of the
+// group are still to get.
+func (e *Engine) untold() int64 {
+	if !e.finishing {
+		return 0
+	}
+	n := int64(0)
+	for i := range e.group.phases {
+		for s := e.group.phases[i].tail; s != nil && s.sched.order > e.cursor; s = s.sched.prev {
+			if s.sched.since <= e.finished {
+				n++
+			}
+		}
+	}
+	return n
 }

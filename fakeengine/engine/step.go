@@ -9,7 +9,8 @@ import (
 
 // step is one pass over the model.
 type step struct {
-	place int // index in the pipe
+	place int   // index in the pipe
+	no    int64 // its number, from 1
 	// rows are in order of scheduling.
 	rows  []row
 	batch steptime.Batch // what they add up to
@@ -21,6 +22,10 @@ type step struct {
 	prefills []prefill
 	// adapterPS is how much of the computing is due to adapters.
 	adapterPS int64
+	// grouped is how many more rows the group has in the step, and loud says that
+	// somebody is to hear of its end.
+	grouped int
+	loud    bool
 }
 
 // row is the share of one sequence in a step.
@@ -34,6 +39,7 @@ type row struct {
 	// token (R22); drafts of the tokens are guesses behind it, which may give more.
 	emits  bool
 	drafts int32
+	order  uint64 // of the admission of s
 }
 
 const charged = -1
@@ -55,6 +61,7 @@ type random interface {
 
 func (st *step) reset() {
 	st.rows, st.prefills = st.rows[:0], st.prefills[:0]
+	st.grouped, st.loud = 0, false
 	st.batch, st.decodes = steptime.Batch{}, steptime.Batch{}
 }
 
@@ -70,7 +77,10 @@ func (st *step) find(s *Seq) *row {
 // are guesses.
 func (st *step) add(s *Seq, n, drafts int, emits bool) {
 	s.sched.row[st.place] = len(st.rows)
-	r := row{s: s, n: n, emits: emits, drafts: int32(drafts)}
+	r := row{s: s, n: n, emits: emits, drafts: int32(drafts), order: s.sched.order}
+	if emits && (s.Runs == nil || s.turning(s.Output+s.sched.pending)) {
+		st.loud = true
+	}
 	if from := s.sched.computed - n; from < s.sched.goal {
 		st.prefills = append(st.prefills, prefill{from: from, n: n, emits: emits})
 		r.prefill = int32(len(st.prefills))
@@ -80,6 +90,23 @@ func (st *step) add(s *Seq, n, drafts int, emits bool) {
 		st.decodes.Drafts += drafts
 	}
 	st.rows = append(st.rows, r)
+}
+
+// turning reports whether output token n begins or ends the answer.
+func (s *Seq) turning(n int) bool { return n == 1 || n == s.StopAt || n >= s.MaxTokens }
+
+// insert adds the row of a decode that the step has counted already.
+func (st *step) insert(s *Seq) {
+	st.rows = append(st.rows, row{})
+	i := len(st.rows) - 1
+	for ; i > 0 && st.rows[i-1].order > s.sched.order; i-- {
+		st.rows[i] = st.rows[i-1]
+		if moved := st.rows[i].s; moved != nil {
+			moved.sched.row[st.place] = i
+		}
+	}
+	st.rows[i] = row{s: s, n: 1, emits: true, order: s.sched.order}
+	s.sched.row[st.place] = i
 }
 
 func extend(b *steptime.Batch, from, n int, emits bool) {
@@ -154,7 +181,7 @@ func (e *Engine) charge(r *row, d int64) {
 	s, st := r.s, &e.pipe[e.first]
 	switch {
 	case r.prefill == charged:
-	case s.sched.in != &e.running: // preempted; that time is counted elsewhere
+	case !e.runs(s): // preempted; that time is counted elsewhere
 	case r.prefill > 0:
 		p := &st.prefills[r.prefill-1]
 		load := min(d, p.load)

@@ -61,6 +61,7 @@ type Pool struct {
 	owners   uint64
 	spare    [][]int32 // backing arrays of closed tables
 	counters Counters
+	watch    func(id int32, name uint64) // nil but in tests
 }
 
 // New makes an empty pool. Without caching no block is ever found again.
@@ -109,6 +110,9 @@ func (p *Pool) take() int32 {
 	b := &p.blocks[id]
 	p.unlink(b)
 	b.refs = 1
+	if p.watch != nil {
+		p.tellWatch(id)
+	}
 	if b.kind != unnamed {
 		p.counters.Evictions++
 		if b.kind == shared && p.index[b.name] == id {
@@ -117,6 +121,14 @@ func (p *Pool) take() int32 {
 		b.kind = unnamed
 	}
 	return id
+}
+
+func (p *Pool) tellWatch(id int32) {
+	name := uint64(0)
+	if b := &p.blocks[id]; b.kind != unnamed {
+		name = b.name
+	}
+	p.watch(id, name)
 }
 
 // touch adds a reference to a block that was found by name (R17).

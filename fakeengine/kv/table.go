@@ -24,6 +24,10 @@ func (t *Table) Held() int { return t.held }
 // Named is the number of leading blocks that are full and have their names.
 func (t *Table) Named() int { return t.full }
 
+// Private reports whether no block that is still to be named has a name that other
+// sequences share.
+func (t *Table) Private() bool { return t.full >= len(t.hashes) }
+
 // maxTable bounds the blocks of one table, so that an owner and a position fit
 // into one private name.
 const maxTable = 1 << 24

@@ -49,9 +49,10 @@ type attempt struct {
 }
 
 var (
-	_ engine.Sink   = (*attempt)(nil)
-	_ clock.Event   = (*attempt)(nil)
-	_ clock.Expirer = (*attempt)(nil)
+	_ engine.Sink    = (*attempt)(nil)
+	_ engine.RunSink = (*attempt)(nil)
+	_ clock.Event    = (*attempt)(nil)
+	_ clock.Expirer  = (*attempt)(nil)
 )
 
 // begin fills in what the router and the engine may know of r.
@@ -79,6 +80,9 @@ func (a *attempt) begin(r *target.Request, s target.Sink) {
 		a.seq.Hashes, a.seq.Shared = a.hashes, shared
 	}
 	a.seq.Sink = a
+	if a.runs != nil {
+		a.seq.Runs = a
+	}
 }
 
 // sharedTokens is the number of leading tokens that another request could have
@@ -111,6 +115,12 @@ func (a *attempt) Tokens(s *engine.Seq, now clock.Time, n int) {
 		a.heldN = n
 	}
 	a.held = append(a.held, now)
+}
+
+// Run implements engine.RunSink.
+func (a *attempt) Run(_ *engine.Seq, at []clock.Time) {
+	a.tell()
+	a.runs.Run(at, target.Text, 1)
 }
 
 // tell hands on the tokens that are held.

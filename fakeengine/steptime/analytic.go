@@ -64,6 +64,7 @@ type Analytic struct {
 var (
 	_ Model   = (*Analytic)(nil)
 	_ Bounded = (*Analytic)(nil)
+	_ Linear  = (*Analytic)(nil)
 )
 
 // pairUnit refines the cost of a query-key pair, which is below a nanosecond
@@ -117,6 +118,9 @@ func (a *Analytic) Step(b *Batch) int64 {
 	}
 	return a.tokens[b.Tokens] + a.head[b.Emit] + a.context(b) + a.pairs(b) + a.seq*int64(b.Seqs)
 }
+
+// PerContext implements Linear.
+func (a *Analytic) PerContext() int64 { return a.kv }
 
 // context is the reading of the KV cache.
 func (a *Analytic) context(b *Batch) int64 {

@@ -43,3 +43,12 @@ type Model interface {
 	// nothing else, so that runs can be repeated.
 	Step(b *Batch) int64
 }
+
+// Linear is a Model that keeps no state, and whose steps grow by the same time for
+// each token of DecodeCtx, whatever else they compute. It does not read DecodeMax,
+// which may be left at 0.
+type Linear interface {
+	Model
+	// PerContext is that time in picoseconds.
+	PerContext() int64
+}

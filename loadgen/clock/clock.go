@@ -71,6 +71,15 @@ type Loop interface {
 	Post(e Event)
 }
 
+// Orderer is a Loop that tells how far it has come, for work that is not an event
+// of its own and must be seen as if it were.
+type Orderer interface {
+	// Passed reports whether an event of that instant, rank and entity, added
+	// before the loop came to the instant, would have fired before the one being
+	// run.
+	Passed(t Time, r Rank, entity uint64) bool
+}
+
 // Runner is a Loop together with its life cycle, as the composition root sees
 // it.
 type Runner interface {

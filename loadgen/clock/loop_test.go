@@ -297,3 +297,46 @@ func ExampleVirtual() {
 	// 2s request 8 arrives
 	// 2s step ends
 }
+
+// TestPassed: whatever an event asks, a place in the order counts as passed if and
+// only if an event that stands there from the start has fired.
+func TestPassed(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		type place struct {
+			at     clock.Time
+			rank   clock.Rank
+			entity uint64
+		}
+		v := clock.NewVirtual()
+		fired := map[place]bool{}
+		var places []place
+		check := func() {
+			for _, p := range places {
+				if got := v.Passed(p.at, p.rank, p.entity); got != fired[p] {
+					rt.Fatalf("at %v, %+v: passed %v, fired %v", v.Now(), p, got, fired[p])
+				}
+			}
+		}
+		for range rapid.IntRange(1, 20).Draw(rt, "places") {
+			p := place{
+				clock.Time(rapid.IntRange(0, 3).Draw(rt, "at")), clock.Rank(rapid.IntRange(0, 5).Draw(rt, "rank")),
+				2 * rapid.Uint64Range(0, 2).Draw(rt, "entity"),
+			}
+			if _, ok := fired[p]; ok {
+				continue
+			}
+			fired[p] = false
+			places = append(places, p)
+			back := rapid.Bool().Draw(rt, "adds one before it")
+			v.At(p.at, p.rank, do{p.entity, func(now clock.Time) {
+				check()
+				fired[p] = true
+				if back {
+					v.At(now, clock.RankControl, do{1, func(clock.Time) { check() }})
+				}
+			}})
+		}
+		check()
+		v.Run()
+	})
+}

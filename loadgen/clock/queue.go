@@ -22,6 +22,33 @@ func (a *item) before(b *item) bool {
 	return a.seq < b.seq
 }
 
+// mark is the last place, in the order of events, that a loop has come to.
+type mark struct {
+	at     Time
+	rank   Rank
+	entity uint64
+	behind bool // an event fired since
+}
+
+// reach moves the mark to x. An event that was added for an instant after later
+// ones of that instant had fired does not move it back.
+func (m *mark) reach(x *item) {
+	m.behind = x.at == m.at && !m.before(x.rank, x.entity)
+	if !m.behind {
+		m.at, m.rank, m.entity = x.at, x.rank, x.entity
+	}
+}
+
+// before reports whether the mark is before a rank and entity of its instant.
+func (m *mark) before(r Rank, entity uint64) bool {
+	return m.rank < r || m.rank == r && m.entity < entity
+}
+
+// passed reports whether the mark is behind a place.
+func (m *mark) passed(t Time, r Rank, entity uint64) bool {
+	return t < m.at || t == m.at && (r < m.rank || r == m.rank && (entity < m.entity || entity == m.entity && m.behind))
+}
+
 // queue holds pending events in a 4-ary min-heap of values: the children of i are
 // 4i+1 to 4i+4. Four children make the tree half as deep as two do, and lie next
 // to each other in memory. It allocates only to grow.
@@ -46,9 +73,10 @@ func (q *queue) push(t Time, r Rank, e Event) {
 	q.items[i] = x
 }
 
-// pop removes the first event. The queue must not be empty.
-func (q *queue) pop() (Time, Event) {
+// pop removes the first event and moves m to it. The queue must not be empty.
+func (q *queue) pop(m *mark) (Time, Event) {
 	first := q.items[0]
+	m.reach(&first)
 	n := len(q.items) - 1
 	x := q.items[n]
 	q.items[n] = item{} // lets the event be collected

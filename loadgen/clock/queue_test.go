@@ -22,7 +22,7 @@ func (e tag) Entity() uint64 { return e.entity }
 func popAll(q *queue) []int {
 	var out []int
 	for len(q.items) > 0 {
-		_, e := q.pop()
+		_, e := q.pop(&mark{})
 		out = append(out, e.(*tag).name)
 	}
 	return out
@@ -69,7 +69,7 @@ func TestQueueMixesPushAndPop(t *testing.T) {
 		for i, at := range rapid.SliceOfN(rapid.Int64Range(-20, 20), 0, 100).Draw(t, "script") {
 			if at < 0 {
 				if len(model) > 0 {
-					got, _ := q.pop()
+					got, _ := q.pop(&mark{})
 					if got != model[0] {
 						t.Fatalf("step %d: popped %d, want %d", i, got, model[0])
 					}
@@ -101,7 +101,7 @@ func TestEntityIsReadOnce(t *testing.T) {
 		q.push(0, 0, &tag{})
 	}
 	for len(q.items) > 0 {
-		q.pop()
+		q.pop(&mark{})
 	}
 	if e.asked != 1 {
 		t.Errorf("entity was read %d times", e.asked)
@@ -112,8 +112,8 @@ func TestPopForgetsTheEvent(t *testing.T) {
 	var q queue
 	q.push(1, 0, &tag{})
 	q.push(2, 0, &tag{})
-	q.pop()
-	q.pop()
+	q.pop(&mark{})
+	q.pop(&mark{})
 	for i, x := range q.items[:cap(q.items)] {
 		if x.event != nil {
 			t.Errorf("slot %d still holds its event", i)
@@ -128,7 +128,7 @@ func BenchmarkQueuePopPush(b *testing.B) {
 			q := filled(n, gaps)
 			b.ReportAllocs()
 			for b.Loop() {
-				t, e := q.pop()
+				t, e := q.pop(&mark{})
 				q.push(t+Time(gaps.Uint32()), RankStep, e)
 			}
 		})
@@ -139,7 +139,7 @@ func TestQueueAllocatesNothing(t *testing.T) {
 	gaps := rand.New(rand.NewPCG(1, 1))
 	q := filled(1000, gaps)
 	if n := testing.AllocsPerRun(1000, func() {
-		t, e := q.pop()
+		t, e := q.pop(&mark{})
 		q.push(t+Time(gaps.Uint32()), RankStep, e)
 	}); n != 0 {
 		t.Errorf("%v allocations per event", n)

@@ -17,6 +17,7 @@ func Wall() time.Time { return time.Now() }
 // fires at the instant of posting, unless the loop is past it already.
 type Real struct {
 	now   Time
+	mark  mark
 	queue queue
 	inbox inbox
 
@@ -31,6 +32,7 @@ const farAway = 1 << 62
 var (
 	_ Runner  = (*Real)(nil)
 	_ Stamper = (*Real)(nil)
+	_ Orderer = (*Real)(nil)
 )
 
 // Option sets up a Real.
@@ -65,7 +67,7 @@ func NewReal(opts ...Option) (*Real, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a clock: %w", err)
 	}
-	return &Real{speed: o.speed, waiter: w}, nil
+	return &Real{speed: o.speed, waiter: w, mark: mark{at: Never}}, nil
 }
 
 // Start fixes the epoch, lead from now on, and returns its wall time. The lead is
@@ -105,6 +107,9 @@ func (r *Real) wallTime(t Time) time.Duration {
 // Now is the instant of the event being run, and 0 before Run.
 func (r *Real) Now() Time { return r.now }
 
+// Passed implements Orderer.
+func (r *Real) Passed(t Time, rank Rank, entity uint64) bool { return r.mark.passed(t, rank, entity) }
+
 // At arranges for e.Fire at t, or at Now if t is before it.
 func (r *Real) At(t Time, rank Rank, e Event) { r.queue.push(max(t, r.now), rank, e) }
 
@@ -133,7 +138,7 @@ func (r *Real) Run() {
 				continue
 			}
 		}
-		t, e := r.queue.pop()
+		t, e := r.queue.pop(&r.mark)
 		r.now = t
 		e.Fire(t)
 	}

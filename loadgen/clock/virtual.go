@@ -5,6 +5,7 @@ package clock
 // them is a pure function of the events.
 type Virtual struct {
 	now   Time
+	mark  mark
 	queue queue
 	inbox inbox
 }
@@ -12,10 +13,11 @@ type Virtual struct {
 var (
 	_ Runner  = (*Virtual)(nil)
 	_ Stamper = (*Virtual)(nil)
+	_ Orderer = (*Virtual)(nil)
 )
 
 // NewVirtual returns a loop at the epoch.
-func NewVirtual() *Virtual { return &Virtual{} }
+func NewVirtual() *Virtual { return &Virtual{mark: mark{at: Never}} }
 
 // Now is the instant of the event being run.
 func (v *Virtual) Now() Time { return v.now }
@@ -23,6 +25,9 @@ func (v *Virtual) Now() Time { return v.now }
 // Stamp is Now: in virtual time nothing is ever late. Unlike Real's it may be
 // called only where Now may.
 func (v *Virtual) Stamp() Time { return v.now }
+
+// Passed implements Orderer.
+func (v *Virtual) Passed(t Time, r Rank, entity uint64) bool { return v.mark.passed(t, r, entity) }
 
 // At arranges for e.Fire at t, or at Now if t is before it.
 func (v *Virtual) At(t Time, r Rank, e Event) { v.queue.push(max(t, v.now), r, e) }
@@ -41,7 +46,7 @@ func (v *Virtual) Run() {
 		if len(v.queue.items) == 0 {
 			return
 		}
-		t, e := v.queue.pop()
+		t, e := v.queue.pop(&v.mark)
 		v.now = t
 		e.Fire(t)
 	}
