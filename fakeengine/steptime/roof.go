@@ -50,17 +50,6 @@ func (a *Analytic) Bound(b *Batch) (bound Bound, ps int64) {
 // Batch does not tell, such as contexts shorter than a sliding window, is left
 // out.
 func (a *Analytic) Floor(b *Batch) int64 {
-	m, layers := &a.model, float64(a.model.Layers)
-	tp, hbm, peak := float64(a.tp), a.gpu.HBM.Value, a.gpu.Peak.Value
-
-	read := layers * m.LayerBytes(b.Tokens) / tp
-	if b.Emit > 0 {
-		read += m.HeadBytes() / tp
-	}
-	read += float64(m.KVBytesPerToken(a.tp)) * float64(b.DecodeCtx+b.PrefillHist)
-
-	matrices := layers * 2 * float64(m.ActiveLayerWeights()) / tp * float64(b.Tokens)
-	rest := 2*float64(m.HeadWeights())/tp*float64(b.Emit) +
-		a.pairFLOPs(m.FullLayers())*(float64(b.PrefillPairs2)/2+float64(b.DecodeCtx))
-	return int64(1e12 * max(read/hbm, matrices/a.rates.Peak+rest/peak))
+	w := a.Work(b)
+	return int64(1e12 * max(w.Read/a.gpu.HBM.Value, w.Matrices/a.rates.Peak+w.Rest/a.gpu.Peak.Value))
 }
