@@ -24,12 +24,21 @@ func newProfileExplain(env *Env) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "explain",
-		Short: "print the bill of one engine step",
+		Short: "print the bill of an engine step, what bounds it, and its roofline",
 		Long: `Explain computes how long one step of a fake engine takes, and why: a number of
 answers that each attend to --context tokens and, with --prefill, a new prompt
 beside them. TPOT is that of the answers alone; TTFT is that of the prompt beside
 them, when it need not wait. The floor is what the GPU could do at best, at its
-peak rate and full bandwidth.
+peak rate and full bandwidth. The bound is what takes most of the step: reading
+weights, computing, reading the KV cache, the links between GPUs, or launches.
+
+Between "at least" and "at most" lies what a real engine would show if the profile is
+off by its error. A column that is not validated has something that no measurement
+behind the profile had, so its error may be larger.
+
+The roofline shows the arithmetic that each batch reaches over its arithmetic for each
+byte read, on one GPU: left of the ridge the memory is the limit, right of it the
+arithmetic. The distance to the roof is what launches, links and losses cost.
 
 These are estimates for a batch that stays as it is; goodput run shows what comes
 of arrivals.`,
@@ -37,7 +46,7 @@ of arrivals.`,
   goodput profile explain --engine-model llama-3.1-70b --tp 4 --engine.quantization fp8 --batch 32 --context 4096 --prefill 2048
   goodput profile explain --engine-model mixtral-8x7b --tp 2 --batch 1,4,16,64 --json`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
 			p, err := flags.resolve(env, (*plan.Plan).ValidatePool)
 			if err != nil {
 				return err
@@ -45,6 +54,9 @@ of arrivals.`,
 			h, err := newHardware(&p)
 			if err != nil {
 				return err
+			}
+			if !c.Flags().Changed("batch") {
+				batches = slices.DeleteFunc(batches, func(n int) bool { return n > 1 && n >= p.EngineMaxNumBatchedTokens })
 			}
 			x := newExplanation(&h)
 			for _, s.batch = range batches {
@@ -59,7 +71,7 @@ of arrivals.`,
 			return x.text(env.Stdout, &h)
 		},
 	}
-	c.Flags().IntSliceVar(&batches, "batch", []int{1}, "answers in the step; several numbers make several columns")
+	c.Flags().IntSliceVar(&batches, "batch", []int{1, 8, 32, 128}, "answers in the step; several numbers make several columns")
 	c.Flags().IntVar(&s.context, "context", 1024, "tokens that each answer attends to")
 	c.Flags().IntVar(&s.prefill, "prefill", 0, "tokens of a new prompt beside them; 0: none")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the bill as JSON")
@@ -122,6 +134,11 @@ type explainedStep struct {
 	KVUse  float64  `json:"kv_use"`
 	TPOTMS *float64 `json:"tpot_ms"` // null: no answers
 	TTFTMS *float64 `json:"ttft_ms"` // null: no prompt
+	// The bands are the error of the profile to either side; null: as above.
+	TPOTBand *band `json:"tpot_ms_band"`
+	TTFTBand *band `json:"ttft_ms_band"`
+	// Roof is the place of the step on the roofline.
+	Roof roofPoint `json:"roofline"`
 	// Unvalidated is what no measurement behind the profile had.
 	Unvalidated []string `json:"unvalidated"`
 }
@@ -159,7 +176,7 @@ func (x *explanation) add(h *hardware, s shape, budget int) {
 	if s.batch > 0 {
 		b := s.step(0, 0)
 		tpot := ms(h.step.Step(&b))
-		e.TPOTMS = &tpot
+		e.TPOTMS, e.TPOTBand = &tpot, newBand(tpot, x.ITLError)
 	}
 	if s.prefill > 0 {
 		ttft := float64(h.gpu.FrontEndDelay()) / 1e6
@@ -169,7 +186,7 @@ func (x *explanation) add(h *hardware, s shape, budget int) {
 			ttft += ms(h.step.Step(&b))
 			done += n
 		}
-		e.TTFTMS = &ttft
+		e.TTFTMS, e.TTFTBand = &ttft, newBand(ttft, x.TTFTError)
 		e.Chunk = min(s.prefill, budget-s.batch)
 	}
 	b := s.step(0, e.Chunk)
@@ -179,6 +196,7 @@ func (x *explanation) add(h *hardware, s shape, budget int) {
 		AllReduce: ms(bill.AllReduce), Head: ms(bill.Head), Launch: ms(bill.Launch), Step: ms(bill.Step), Sequences: ms(bill.Sequences),
 	}
 	e.StepMS, e.FloorMS = ms(bill.Total()), ms(h.step.Floor(&b))
+	e.Roof = newRoofPoint(h, &b, bill.Total())
 	bound, ps := h.step.Bound(&b)
 	e.Bound, e.BoundShare = bound, float64(ps)/float64(bill.Total())
 
@@ -246,8 +264,9 @@ func (x *explanation) text(w io.Writer, h *hardware) error {
 	x.line(&b, "bound by", func(e *explainedStep) string { return string(e.Bound) })
 	x.line(&b, "  its share", func(e *explainedStep) string { return fmt.Sprintf("%.0f %%", 100*e.BoundShare) })
 	x.line(&b, "KV blocks in use", func(e *explainedStep) string { return fmt.Sprintf("%.1f %%", 100*e.KVUse) })
-	x.line(&b, "TPOT, ms", func(e *explainedStep) string { return optional(e.TPOTMS) })
-	x.line(&b, "TTFT, ms", func(e *explainedStep) string { return optional(e.TTFTMS) })
+	x.predicted(&b, "TPOT, ms", func(e *explainedStep) (*float64, *band) { return e.TPOTMS, e.TPOTBand })
+	x.predicted(&b, "TTFT, ms", func(e *explainedStep) (*float64, *band) { return e.TTFTMS, e.TTFTBand })
+	x.line(&b, "validated", func(e *explainedStep) string { return validated(e.Unvalidated) })
 
 	fmt.Fprintf(&b, "\nerror to expect: TPOT %.0f %%, TTFT %.0f %% (%s; goodput profile show %s)\n", 100*x.ITLError, 100*x.TTFTError, x.ErrorsStatus, x.GPU)
 	if gaps := x.gaps(); len(gaps) > 0 {
@@ -255,6 +274,10 @@ func (x *explanation) text(w io.Writer, h *hardware) error {
 	}
 	for _, warning := range x.Warnings {
 		fmt.Fprintf(&b, "warning: %s\n", warning)
+	}
+	b.WriteByte('\n')
+	if err := x.roofline(&b, h); err != nil {
+		return err
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
