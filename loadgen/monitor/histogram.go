@@ -11,7 +11,12 @@ import (
 // value, so that the middle of a bucket is within 1.6 % of all that is in it. One
 // goroutine adds and clears, others may read meanwhile. HdrHistogram has the same
 // buckets, but needs a lock for that, on which the load would wait.
-type histogram [numBuckets]atomic.Uint32
+type histogram struct {
+	counts [numBuckets]atomic.Uint32
+	// Those that are not 0 are from from to below to. Only the goroutine that adds
+	// and clears looks at them.
+	from, to int
+}
 
 const (
 	subBits    = 5 // 32 buckets for each power of two
@@ -19,14 +24,24 @@ const (
 )
 
 // add counts a duration in nanoseconds; a negative one counts as 0.
-func (h *histogram) add(v int64) { h[bucket(v)].Add(1) }
+func (h *histogram) add(v int64) {
+	i := bucket(v)
+	h.counts[i].Add(1)
+	switch {
+	case h.from == h.to:
+		h.from, h.to = i, i+1
+	case i < h.from:
+		h.from = i
+	case i >= h.to:
+		h.to = i + 1
+	}
+}
 
 func (h *histogram) clear() {
-	for i := range h {
-		if h[i].Load() != 0 { // a load is far cheaper than a store
-			h[i].Store(0)
-		}
+	for i := range h.counts[h.from:h.to] {
+		h.counts[h.from+i].Store(0)
 	}
+	h.from, h.to = 0, 0
 }
 
 // bucket is v below 64, then exponent and the leading subBits+1 bits.
@@ -47,8 +62,8 @@ func middle(i int) int64 {
 type sums [numBuckets]uint64
 
 func (s *sums) add(h *histogram) {
-	for i := range h {
-		s[i] += uint64(h[i].Load())
+	for i := range h.counts {
+		s[i] += uint64(h.counts[i].Load())
 	}
 }
 

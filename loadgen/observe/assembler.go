@@ -154,36 +154,47 @@ func (a *Assembler) Run(at []clock.Time, c target.Content, n int) {
 	}
 	if a.counted {
 		a.tokens += int64(n) * int64(len(at))
-		tokens, each := slices.Grow(row.ChunkTokens, len(at)), count32(n)
-		for range at {
-			tokens = append(tokens, each)
-		}
-		row.ChunkTokens = tokens
+		row.ChunkTokens = repeat(row.ChunkTokens, count32(n), len(at))
 	}
+}
+
+// repeat appends v n times.
+func repeat(dst []int32, v int32, n int) []int32 {
+	if n == 0 {
+		return dst
+	}
+	was := len(dst)
+	dst = slices.Grow(dst, n)[:was+n]
+	dst[was] = v
+	for done := 1; done < n; done *= 2 {
+		copy(dst[was+done:], dst[was:was+done])
+	}
+	return dst
 }
 
 // gaps is follow for all of at, none of them coalesced.
 func (a *Assembler) gaps(at []clock.Time) {
 	row := &a.row
-	gaps := slices.Grow(row.TokenGapsUS, len(at))
-	last, lastUS := row.LastToken, a.lastUS
-	for _, t := range at {
-		if t < last {
-			a.odd[OutOfOrder]++
-			t = last
-		}
-		us := micros(t)
+	was := len(row.TokenGapsUS)
+	gaps := slices.Grow(row.TokenGapsUS, len(at))[:was+len(at)]
+	last, lastUS := row.LastToken, uint64(a.lastUS)
+	out, odd := gaps[was:], int64(0)
+	for i, t := range at {
+		us := (uint64(t) + 500) / 1000
 		gap := us - lastUS
-		if gap > math.MaxInt32 {
-			a.odd[GapsClamped]++
-			gap = math.MaxInt32
-		}
-		gaps = append(gaps, int32(gap))
+		out[i] = int32(gap)
+		odd |= int64(t) | int64(t-last) | (math.MaxInt32 - int64(gap)) // negative, if any is
 		last, lastUS = t, us
+	}
+	if odd < 0 {
+		for _, t := range at {
+			row.LastToken = a.follow(t, false)
+		}
+		return
 	}
 	row.TokenGapsUS = gaps
 	row.Chunks += int32(len(at))
-	row.LastToken, a.lastUS = last, lastUS
+	row.LastToken, a.lastUS = last, int64(lastUS)
 }
 
 // follow enters the chunk after another one, and returns its instant. Gaps are

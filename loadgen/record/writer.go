@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -91,7 +92,8 @@ type Writer struct {
 // more; logged is logRows's own.
 type batch struct {
 	rows   []Request
-	ints   slab // what the lists of the rows point into
+	ints   slab    // what the lists of the rows point into
+	same   []int32 // equal numbers, for lists of nothing but these; never changed
 	n      int
 	logged int
 	last   bool // ends its segment
@@ -130,6 +132,17 @@ func (s *slab) reset() {
 		s.blocks[i] = s.blocks[i][:0]
 	}
 	s.cur = 0
+}
+
+// keepSame is keep for a list whose numbers are usually all the same.
+func (b *batch) keepSame(l []int32) []int32 {
+	if len(l) == 0 || common(l, l[1:]) < len(l)-1 {
+		return b.ints.keep(l)
+	}
+	if len(l) > len(b.same) || b.same[0] != l[0] {
+		b.same = slices.Repeat(l[:1], 2*len(l))
+	}
+	return b.same[:len(l):len(l)]
 }
 
 // Create makes dir, if need be, and starts a run in it. A directory that holds
@@ -275,7 +288,7 @@ func (w *Writer) put(r *Request) {
 	dst := &b.rows[b.n]
 	*dst = *r
 	dst.TokenGapsUS = b.ints.keep(r.TokenGapsUS)
-	dst.ChunkTokens = b.ints.keep(r.ChunkTokens)
+	dst.ChunkTokens = b.keepSame(r.ChunkTokens)
 	if dst.RunID == "" {
 		dst.RunID = w.man.RunID
 	}
