@@ -89,6 +89,16 @@ func (k *chunk) null() {
 	k.nulls++
 }
 
+// room makes room for the values of a row group at the first of them: growing step
+// by step costs a short run more than all else that it does with its rows. Memory
+// that is not written to is not taken.
+func room[T any](values []T) []T {
+	if cap(values) > 0 {
+		return values
+	}
+	return make([]T, 0, rowGroupRows+batchRows)
+}
+
 // level notes whether the next row has a value.
 func (k *chunk) level(known bool) {
 	if known {
@@ -124,11 +134,17 @@ func (k *chunk) bool(v bool) {
 }
 
 func (k *chunk) string(s string) {
+	if k.lens = room(k.lens); k.text == nil {
+		k.text = make([]byte, 0, cap(k.lens)*len(s))
+	}
 	k.text = append(k.text, s...)
 	k.lens = append(k.lens, int32(len(s)))
 }
 
 func (k *chunk) hex(b []byte) {
+	if k.lens = room(k.lens); k.text == nil {
+		k.text = make([]byte, 0, cap(k.lens)*2*len(b))
+	}
 	k.text = hex.AppendEncode(k.text, b)
 	k.lens = append(k.lens, int32(2*len(b)))
 }
@@ -413,7 +429,7 @@ type dictionary struct {
 }
 
 func (d *dictionary) add(s string) {
-	if s != d.last || len(d.refs) == 0 {
+	if d.refs = room(d.refs); s != d.last || len(d.refs) == 0 {
 		ref, ok := d.index[s]
 		if !ok {
 			if d.index == nil {

@@ -47,6 +47,7 @@ func i64[T ~int64](name string, p func(*Request) *T) column {
 		name: name,
 		node: optional(parquet.Int(64), &parquet.DeltaBinaryPacked),
 		gather: func(k *chunk, rows []Request) {
+			k.i64 = room(k.i64)
 			was := len(k.i64)
 			for i := range rows {
 				if v := int64(*p(&rows[i])); v != Null || k.lvls == 0 {
@@ -80,6 +81,7 @@ func i32(name string, p func(*Request) *int32) column {
 		name: name,
 		node: optional(parquet.Int(32), &parquet.DeltaBinaryPacked),
 		gather: func(k *chunk, rows []Request) {
+			k.i32 = room(k.i32)
 			was := len(k.i32)
 			for i := range rows {
 				if v := *p(&rows[i]); v != Null32 || k.lvls == 0 {
@@ -324,6 +326,7 @@ func derived(name string, f func(*Request) int64, needs ...string) column {
 		name: name,
 		node: optional(parquet.Int(64), &parquet.DeltaBinaryPacked),
 		gather: func(k *chunk, rows []Request) {
+			k.i64 = room(k.i64)
 			was := len(k.i64)
 			for i := range rows {
 				if v := f(&rows[i]); v != Null {
