@@ -18,7 +18,8 @@ import (
 
 // validation is what profile validate was asked for.
 type validation struct {
-	points, html        string
+	points, profile     string
+	html                string
 	gpus                []string
 	asJSON, printPoints bool
 }
@@ -52,11 +53,13 @@ its errors on rows that it was not fitted on are in goodput profile show.`,
 		Example: `  goodput profile validate
   goodput profile validate --gpu mi300x --html mi300x.html
   goodput profile validate --print-points > points.csv
-  goodput profile validate --points points.csv --json`,
+  goodput profile validate --points points.csv --json
+  goodput profile validate --profile fitted.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return v.run(env) },
 	}
 	c.Flags().StringVar(&v.points, "points", "", "CSV of measurements, in the columns of --print-points; empty: the embedded ones")
+	c.Flags().StringVar(&v.profile, "profile", "", "profile to validate, a YAML file, in place of the embedded one of its name")
 	c.Flags().StringSliceVar(&v.gpus, "gpu", nil, "GPU profiles to validate; empty: all that have measurements")
 	c.Flags().BoolVar(&v.asJSON, "json", false, "print everything as JSON, each comparison included")
 	c.Flags().StringVar(&v.html, "html", "", "also write one self-contained HTML file with predicted-over-measured plots")
@@ -82,12 +85,16 @@ func (v *validation) run(env *Env) error {
 	if err != nil {
 		return err
 	}
+	own, err := v.own()
+	if err != nil {
+		return err
+	}
 	if len(v.gpus) > 0 {
 		if points = accuracy.On(points, v.gpus); len(points) == 0 {
 			return exitf(exitUsage, "--points: no row was measured on %s", strings.Join(v.gpus, " or "))
 		}
 	}
-	compared, missed, err := accuracy.Compare(points, nil)
+	compared, missed, err := accuracy.Compare(points, own)
 	if err != nil {
 		return fmt.Errorf("--points: %w", err)
 	}
@@ -109,6 +116,33 @@ func (v *validation) run(env *Env) error {
 		return err
 	}
 	return r.failure()
+}
+
+// maxProfile bounds a profile, in bytes.
+const maxProfile = 1 << 20
+
+// own reads the profile that was given; nil: none was. Only its GPU is validated.
+func (v *validation) own() (*profiles.GPU, error) {
+	if v.profile == "" {
+		return nil, nil
+	}
+	if len(v.gpus) > 0 {
+		return nil, exitf(exitUsage, "--gpu: the profile of --profile says what GPU it is for: give one of the two")
+	}
+	text, err := readLimited(v.profile, maxProfile)
+	if err != nil {
+		return nil, fmt.Errorf("--profile: %w", err)
+	}
+	g, err := profiles.ReadGPU(v.profile, text)
+	if err != nil {
+		return nil, fmt.Errorf("--profile: %w", err)
+	}
+	if !slices.Contains(profiles.GPUs(), g.Name) {
+		return nil, exitf(exitUsage, "--profile: %s: name: %q is no GPU with measurements: use one of %s", v.profile, g.Name, strings.Join(profiles.GPUs(), ", "))
+	}
+	kind, _, _ := strings.Cut(g.Name, "@") // the rest is the engines
+	v.gpus = []string{kind}
+	return &g, nil
 }
 
 func (v *validation) load() ([]evidence.Point, error) {
