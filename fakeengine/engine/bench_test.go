@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"goodput/fakeengine/spec"
 	"goodput/loadgen/clock"
 	"goodput/loadgen/rng"
 )
@@ -109,6 +110,14 @@ func TestStepsDoNotAllocate(t *testing.T) {
 		{"asynchronous priority, unhashed first", false, func(c *Config) { c.AsyncScheduling, c.Policy, c.PrependUnhashed = true, Priority, true }},
 		{"synchronous, in runs", true, func(*Config) {}},
 		{"asynchronous, in runs", true, func(c *Config) { c.AsyncScheduling = true }},
+		{"speculation", false, func(c *Config) {
+			c.Speculation = speculation(t, 3, spec.Acceptance{Rates: []float64{0.7}, Spread: 0.2, Proposes: 0.9})
+			c.Speculation.Lookahead = 3
+		}},
+		{"asynchronous speculation, in runs if it could", true, func(c *Config) {
+			c.AsyncScheduling = true
+			c.Speculation = speculation(t, 3, spec.Acceptance{Rates: []float64{0.7}, Spread: 0.2, Proposes: 1})
+		}},
 		{"adapters", false, func(c *Config) { c.LoRA = LoRA{MaxLoras: 2, MaxCPULoras: 3, Fetch: 1000, Load: 1000, Step: 1000} }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -142,6 +151,24 @@ func BenchmarkToken(b *testing.B) {
 	}{{1, false}, {16, false}, {64, false}, {256, false}, {1, true}, {16, true}, {64, true}, {256, true}} {
 		b.Run(fmt.Sprintf("batch=%d,runs=%v", c.n, c.runs), func(b *testing.B) {
 			loop, e := busy(b, serving(28156, 8192), c.n, 128, 1024, c.runs)
+			b.ReportAllocs()
+			b.ResetTimer()
+			start := e.Stats().GenerationTokens
+			for e.Stats().GenerationTokens-start < int64(b.N) {
+				loop.fire()
+			}
+		})
+	}
+}
+
+// BenchmarkSpeculatedToken is the same with three drafts for each step, of which
+// half are accepted.
+func BenchmarkSpeculatedToken(b *testing.B) {
+	for _, n := range []int{1, 16, 64, 256} {
+		b.Run(fmt.Sprintf("batch=%d", n), func(b *testing.B) {
+			cfg := serving(28156, 8192)
+			cfg.Speculation = speculation(b, 3, spec.Acceptance{Rates: []float64{0.75, 0.65, 0.6}, Spread: 0.1, Proposes: 1})
+			loop, e := busy(b, cfg, n, 128, 1024, false)
 			b.ReportAllocs()
 			b.ResetTimer()
 			start := e.Stats().GenerationTokens

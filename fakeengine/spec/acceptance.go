@@ -9,13 +9,15 @@ import (
 // MaxDrafts bounds the drafts of one step.
 const MaxDrafts = 32
 
-// Acceptance describes how well drafts do over many requests.
+// Acceptance describes how well drafts do in a run of many requests.
 type Acceptance struct {
 	// Rates[i] is the share of the steps with the first i drafts accepted in which
-	// draft i is accepted too, 0 to 1. Positions beyond take the last one.
+	// draft i is accepted too, 0 to 1. Positions beyond take the last one. A step of
+	// any request counts the same, as in vLLM's counters.
 	Rates []float64
-	// Spread is the standard deviation, among requests, of the share of first drafts
-	// that are accepted; 0: all requests are alike.
+	// Spread is how much requests differ: the standard deviation, over the same steps,
+	// of the share of first drafts that their request has accepted; 0: all requests
+	// are alike.
 	Spread float64
 	// Proposes is the share of steps for which the drafter has a draft at all: 1 for
 	// a model, less for a look-up that may find nothing.
@@ -61,7 +63,7 @@ func (a *Acceptance) Survival(i int) float64 {
 }
 
 // Length is the mean number of tokens that a step with k drafts yields, the
-// target's own included.
+// target's own included: vLLM's mean acceptance length.
 func (a *Acceptance) Length(k int) float64 {
 	sum := 1.0
 	for i := range k {

@@ -6,7 +6,7 @@
 // are accepted depends on the text. Three things are told apart here:
 //
 //   - the position: Acceptance.Rates are the shares that vLLM's counters
-//     spec_decode_num_accepted_tokens_per_pos show, over all requests;
+//     spec_decode_num_accepted_tokens_per_pos show over a run;
 //   - the request: each has a rate of its own, drawn from a beta distribution of
 //     standard deviation Acceptance.Spread, so that some answers fly and some crawl.
 //     That is also why measured rates rise with the position: who gets far is an

@@ -10,21 +10,23 @@ import (
 // Model draws how many drafts are accepted. It is read-only after New and safe
 // for concurrent use.
 //
-// A request has a share t of first drafts accepted, beta distributed with shapes a
-// and b, and the chance that its first i+1 drafts are accepted is t^w[i], with
-// w[0] = 1. Over all requests that is
+// A request has a share t of first drafts accepted, and the chance that its first
+// i+1 drafts are accepted is t^w[i], with w[0] = 1. Over the steps of a run t is beta
+// distributed with shapes a and b, so that they are accepted in a share of
 //
 //	E t^w = B(a+w, b) / B(a, b)
 //
-// which New solves for the w that give the wanted product of rates. So the rates
-// over all requests are exactly those asked for, whatever the spread.
+// of the steps, which New solves for the w that give the wanted product of rates.
+// Of requests of equal length the ones with many tokens a step, 1 + sum t^w, take
+// fewer steps. So among requests, which are what is drawn, the density of t is that
+// of the beta distribution times this number.
 type Model struct {
 	drafts int
 	seed   uint64
 
 	weights  [MaxDrafts]float64 // w; rising, +Inf: never accepted
 	a, b     float64            // shapes; 0: all requests have t = 1/e
-	mean     float64            // of t
+	mean     float64            // of t, over steps
 	proposes float64
 }
 
@@ -110,16 +112,36 @@ func (m *Model) Request(id uint64) Request {
 	if m.a == 0 {
 		return r
 	}
-	x, y := s.Gamma(m.a), s.Gamma(m.b)
-	share := x / (x + y)
-	if x+y == 0 { // both too small for a float64: all or nothing
-		share = 0
-		if s.Float64() < m.mean {
-			share = 1
+	// By rejection: a step has at most 1+k tokens.
+	for most := 1 + m.proposes*float64(m.drafts); ; {
+		r.toil = -math.Log(m.share(&s))
+		if s.Float64()*most < m.length(r.toil) {
+			return r
 		}
 	}
-	r.toil = -math.Log(share)
-	return r
+}
+
+// share draws from the beta distribution.
+func (m *Model) share(s *rng.Stream) float64 {
+	x, y := s.Gamma(m.a), s.Gamma(m.b)
+	switch {
+	case x+y > 0:
+		return x / (x + y)
+	case s.Float64() < m.mean: // both too small for a float64: all or nothing
+		return 1
+	}
+	return 0
+}
+
+// length is the mean number of tokens of a request's steps.
+func (m *Model) length(toil float64) float64 {
+	sum := 0.0
+	for _, w := range m.weights[:m.drafts] {
+		if !math.IsInf(w, 1) {
+			sum += math.Exp(-w * toil)
+		}
+	}
+	return 1 + m.proposes*sum
 }
 
 // Proposed is the number of drafts that follow output token n of the sequence: k,

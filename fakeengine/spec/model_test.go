@@ -20,11 +20,12 @@ func model(t testing.TB, a spec.Acceptance, k int, seed uint64) *spec.Model {
 	return m
 }
 
-// Over many requests the shares of accepted drafts are the products of the rates,
-// and the tokens of a step their sum and one, whatever the spread. Tolerance: four
-// standard errors of a mean over requests.
+// Over the steps of a run whose answers have equal lengths, the shares of accepted
+// drafts are the products of the rates, and the tokens of a step their sum and one,
+// whatever the spread. Tolerance: four standard errors of a ratio over requests, and
+// 0.005 for the steps that go beyond an answer's end.
 func TestSharesAreThoseAskedFor(t *testing.T) {
-	const requests, steps = 4000, 40
+	const requests, tokens = 4000, 300
 	for _, c := range []struct {
 		name string
 		a    spec.Acceptance
@@ -40,39 +41,57 @@ func TestSharesAreThoseAskedFor(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := model(t, c.a, c.k, 7)
-			sum, squares := make([]float64, c.k), make([]float64, c.k)
+			steps := make([]float64, requests)
+			hits := make([][]float64, c.k)
+			for i := range hits {
+				hits[i] = make([]float64, requests)
+			}
+			all := 0.0
 			for id := range uint64(requests) {
 				r := m.Request(id)
-				share := make([]float64, c.k)
-				for n := range steps {
-					for i := range m.Accepted(r, n, c.k) {
-						share[i] += 1.0 / steps
+				for n := 1; n < tokens; {
+					accepted := m.Accepted(r, n, c.k)
+					for i := range accepted {
+						hits[i][id]++
 					}
+					steps[id]++
+					n += accepted + 1
 				}
-				for i, s := range share {
-					sum[i] += s
-					squares[i] += s * s
-				}
+				all += steps[id]
 			}
 			length := 1.0
 			for i := range c.k {
-				mean := sum[i] / requests
-				se := math.Sqrt((squares[i]/requests - mean*mean) / requests)
-				if want := c.a.Survival(i); math.Abs(mean-want) > 4*se+1e-9 {
-					t.Errorf("draft %d: accepted in a share of %.4f of the steps, want %.4f +- %.4f", i, mean, want, se)
+				share, se := ratio(hits[i], steps)
+				if want := c.a.Survival(i); math.Abs(share-want) > 4*se+0.005 {
+					t.Errorf("draft %d: accepted in a share of %.4f of the steps, want %.4f +- %.4f", i, share, want, se)
 				}
-				length += mean
+				length += share
 			}
-			if want := c.a.Length(c.k); math.Abs(length-want) > 0.03*want {
-				t.Errorf("%.3f tokens a step, want %.3f", length, want)
+			if want := c.a.Length(c.k); math.Abs(length-want) > 0.02*want {
+				t.Errorf("%.3f tokens a step over %.0f steps, want %.3f", length, all, want)
 			}
 		})
 	}
 }
 
+// ratio is sum x by sum y, and its standard error by the delta method.
+func ratio(x, y []float64) (r, se float64) {
+	var sx, sy, v float64
+	for i := range x {
+		sx, sy = sx+x[i], sy+y[i]
+	}
+	r = sx / sy
+	for i := range x {
+		d := x[i] - r*y[i]
+		v += d * d
+	}
+	return r, math.Sqrt(v) / sy
+}
+
 // Requests differ by more than the luck of their draws: without a spread the
-// number of accepted first drafts is binomial, with one it is beta-binomial, whose
-// variance for n draws of mean p and deviation s is n p(1-p) + n(n-1) s^2.
+// number of accepted first drafts is binomial, with one its variance for n draws is
+// n E t(1-t) + n^2 Var t. Among requests the density of t is that of a beta
+// distribution times 1+t, so E t^j is (M(j) + M(j+1)) / (1 + M(1)) of its moments M.
 func TestSpreadWidensRequests(t *testing.T) {
 	const requests, n, p = 4000, 50, 0.7
 	variance := func(spread float64) float64 {
@@ -88,7 +107,22 @@ func TestSpreadWidensRequests(t *testing.T) {
 		return squares/requests - (sum/requests)*(sum/requests)
 	}
 	for _, spread := range []float64{0, 0.05, 0.2, 0.35} {
-		want := n*p*(1-p) + n*(n-1)*spread*spread
+		moment := func(j int) float64 { return math.Pow(p, float64(j)) }
+		if spread > 0 {
+			sum := p*(1-p)/(spread*spread) - 1
+			moment = func(j int) float64 {
+				m := 1.0
+				for i := range j {
+					m *= (p*sum + float64(i)) / (sum + float64(i))
+				}
+				return m
+			}
+		}
+		first, second := (moment(1)+moment(2))/(1+p), (moment(2)+moment(3))/(1+p)
+		want := n*(first-second) + n*n*(second-first*first)
+		if spread > 0.1 && want < 2*n*first*(1-first) {
+			t.Errorf("spread %v: variance %.1f is hardly more than binomial", spread, want)
+		}
 		if got := variance(spread); math.Abs(got-want) > 0.1*want {
 			t.Errorf("spread %v: variance %.1f, want %.1f within 10 %%", spread, got, want)
 		}

@@ -81,7 +81,7 @@ func TestITLIsTwiceTPOT(t *testing.T) {
 		"--engine.speculative-method", "eagle", "--engine.num-speculative-tokens", "3",
 		"--engine.speculative-acceptance", "0.6,0.45,0.5", "--engine.speculative-acceptance-spread", "0.1")
 	ratio, tokens := burstiness(t, rows)
-	// 1 + 0.6 + 0.27 + 0.135; answers end amid a burst, and fast requests weigh less.
+	// 1 + 0.6 + 0.27 + 0.135.
 	if math.Abs(ratio-2) > 0.1 || math.Abs(tokens-2) > 0.1 {
 		t.Errorf("ITL is %.2f times TPOT, outputs have %.2f tokens; want about 2", ratio, tokens)
 	}
