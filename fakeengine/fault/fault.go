@@ -45,6 +45,21 @@ type Fault struct {
 	RetryAfter time.Duration
 }
 
+// String is the fault without its time and place, as in "slow 2".
+func (f *Fault) String() string {
+	switch f.Kind {
+	case Slow, Usage:
+		return fmt.Sprintf("%s %v", f.Kind, f.Factor)
+	case HTTP:
+		return fmt.Sprintf("%s %d", f.Kind, f.Status)
+	}
+	return f.Kind.String()
+}
+
+// OnWire reports whether only what goes over a network shows the fault: the
+// metrics, which engines in process do not publish.
+func (f *Fault) OnWire() bool { return f.Kind == Metrics }
+
 // Script is a list of faults, in any order.
 type Script []Fault
 

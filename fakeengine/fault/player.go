@@ -153,6 +153,33 @@ func (p *Player) state(i int, now time.Duration) State {
 	return s
 }
 
+// Event is a fault that began or ended.
+type Event struct {
+	At      time.Duration // by the script, from the loop's epoch
+	Replica int           // or All
+	What    string        // the fault, for people
+	Over    bool          // it ended
+}
+
+// History is what has happened so far, in order of time.
+func (p *Player) History() []Event {
+	var out []Event
+	for _, now := range p.edges[:p.next] {
+		for k := range p.script {
+			f := &p.script[k]
+			if f.For > 0 && f.end() == now {
+				out = append(out, Event{At: now, Replica: f.Replica, What: f.String(), Over: true})
+			}
+		}
+		for k := range p.script {
+			if f := &p.script[k]; f.At == now {
+				out = append(out, Event{At: now, Replica: f.Replica, What: f.String()})
+			}
+		}
+	}
+	return out
+}
+
 // State is the state of replica i.
 func (p *Player) State(i int) *State { return &p.states[i] }
 
@@ -179,8 +206,21 @@ type hampered struct {
 var _ steptime.Model = (*hampered)(nil)
 
 // Step is the duration, in picoseconds, of a step that begins now.
-func (h *hampered) Step(b *steptime.Batch) int64 {
-	ps := h.model.Step(b)
+func (h *hampered) Step(b *steptime.Batch) int64 { return h.now(h.model.Step(b)) }
+
+// Mean is what Step varies around, if the model below has chance in it; it leaves
+// no trace.
+func (h *hampered) Mean(b *steptime.Batch) int64 {
+	if m, ok := h.model.(interface {
+		Mean(b *steptime.Batch) int64
+	}); ok {
+		return h.now(m.Mean(b))
+	}
+	return h.Step(b)
+}
+
+// now is how long a step of ps takes if it begins now.
+func (h *hampered) now(ps int64) int64 {
 	s := &h.player.states[h.replica]
 	if s.Slow != 1 {
 		ps = int64(float64(ps) * s.Slow)

@@ -240,6 +240,66 @@ func TestModelOnAnEngine(t *testing.T) {
 	}
 }
 
+// chancy is a model that varies; it counts its draws.
+type chancy struct{ draws int }
+
+func (c *chancy) Mean(*steptime.Batch) int64 { return 1e9 }
+func (c *chancy) Step(*steptime.Batch) int64 { c.draws++; return 2e9 }
+
+func TestModelKeepsTheMean(t *testing.T) {
+	p, err := fault.New(fault.Script{{Replica: 0, Kind: fault.Slow, Factor: 3}}, 1, clock.NewVirtual(), &diary{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Start()
+	p.Fire(0)
+	c := &chancy{}
+	m := p.Model(0, c).(interface {
+		Mean(*steptime.Batch) int64
+	})
+	if got := m.Mean(&steptime.Batch{}); got != 3e9 || c.draws != 0 {
+		t.Errorf("mean %d after %d draws, want 3e9 after none", got, c.draws)
+	}
+	plain := p.Model(0, tenth{}).(interface {
+		Mean(*steptime.Batch) int64
+	})
+	if got := plain.Mean(&steptime.Batch{}); got != 3e11 {
+		t.Errorf("mean %d of a model without chance, want 3e11", got)
+	}
+}
+
+func TestHistory(t *testing.T) {
+	s, err := fault.Parse("test", []byte("- {at: 2s, restart: true}\n- {at: 1s, for: 1s, replica: 1, slow: 1.5}\n- {at: 9s, http: 503}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	loop := clock.NewVirtual()
+	p, err := fault.New(s, 2, loop, &diary{loop: loop})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Start()
+	if h := p.History(); len(h) != 0 {
+		t.Errorf("before the start: %v", h)
+	}
+	loop.At(clock.Time(5*time.Second), clock.RankSample, stopper{loop})
+	loop.Run()
+	want := []fault.Event{
+		{At: time.Second, Replica: 1, What: "slow 1.5"},
+		{At: 2 * time.Second, Replica: 1, What: "slow 1.5", Over: true},
+		{At: 2 * time.Second, Replica: fault.All, What: "restart"},
+	}
+	if diff := cmp.Diff(want, p.History()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// stopper ends the run.
+type stopper struct{ loop *clock.Virtual }
+
+func (stopper) Entity() uint64    { return 0 }
+func (s stopper) Fire(clock.Time) { s.loop.Stop() }
+
 func TestModelOfTheSpared(t *testing.T) {
 	p, err := fault.New(fault.Script{{Replica: 1, Kind: fault.Slow, Factor: 2}, {Replica: 0, Kind: fault.Kill}}, 2, clock.NewVirtual(), &diary{})
 	if err != nil {

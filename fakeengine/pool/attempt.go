@@ -33,6 +33,8 @@ type attempt struct {
 	hashes   []uint64
 	answered bool         // the header is out
 	cause    target.Cause // of the End, if the engine drops the request
+	why      string       // the same in words; "": the cause says it all
+	refused  bool         // no engine took it
 
 	// runs is sink if it takes runs of tokens, else nil. held are the instants of
 	// steps that brought heldN tokens each and were not told yet.
@@ -59,6 +61,7 @@ var (
 func (a *attempt) begin(r *target.Request, s target.Sink) {
 	p := a.pool
 	a.req, a.sink, a.answered, a.cause, a.remote = r, s, false, target.CauseCanceled, false
+	a.why, a.refused = "", false
 	a.runs, _ = s.(target.RunSink)
 	shared := sharedTokens(r.Prompt)
 	a.hashes = a.hashes[:0]
@@ -80,7 +83,7 @@ func (a *attempt) begin(r *target.Request, s target.Sink) {
 		a.seq.Hashes, a.seq.Shared = a.hashes, shared
 	}
 	a.seq.Sink = a
-	if a.runs != nil {
+	if a.runs != nil && !p.cuts {
 		a.seq.Runs = a
 	}
 }
@@ -103,8 +106,10 @@ func (a *attempt) Tokens(s *engine.Seq, now clock.Time, n int) {
 	if !a.answered {
 		a.answered = true
 		a.pool.ttft.Remove(&a.ttft)
-		a.sink.Event(target.Event{At: now, Kind: target.Header, Status: statusOK})
-		a.sink.Event(target.Event{At: now, Kind: target.FirstByte})
+		a.head(now, statusOK)
+	}
+	if a.garbled() {
+		return
 	}
 	if a.runs == nil {
 		a.sink.Event(target.Event{At: now, Kind: target.Token, Content: target.Text, N: n})
@@ -136,9 +141,13 @@ func (a *attempt) Finished(s *engine.Seq, now clock.Time, why engine.Finish) {
 	a.leave()
 	a.tell()
 	if why == engine.Aborted {
-		a.pool.n.canceled++
+		if a.why == "" {
+			a.pool.n.canceled++
+		} else {
+			a.pool.n.broken++
+		}
 		a.account(clock.Never)
-		a.result.Cause = a.cause
+		a.result.Cause, a.result.Err = a.cause, a.why
 		if a.answered {
 			a.result.Status = statusOK
 		}
@@ -152,6 +161,7 @@ func (a *attempt) Finished(s *engine.Seq, now clock.Time, why engine.Finish) {
 	}
 	a.account(now)
 	a.usage = target.Usage{Prompt: s.Prompt, Completion: s.Output, Cached: a.server.CachedTokens, Reasoning: target.Unknown}
+	a.misreport(&a.usage)
 	a.result.Cause, a.result.Status = target.CauseEOF, statusOK
 	a.sink.Event(target.Event{At: now, Kind: target.Finished, Reason: reason})
 	a.sink.Event(target.Event{At: now, Kind: target.UsageSeen, Usage: &a.usage})
@@ -159,11 +169,12 @@ func (a *attempt) Finished(s *engine.Seq, now clock.Time, why engine.Finish) {
 	a.end(now)
 }
 
-// refuse ends an attempt that the engine did not take.
-func (a *attempt) refuse(err error) {
+// refuse ends an attempt that no engine took.
+func (a *attempt) refuse(status int, why string) {
 	a.leave()
+	a.refused = true
 	a.result = target.Result{
-		Cause: target.CauseEOF, Status: statusBadRequest, Err: err.Error(),
+		Cause: target.CauseEOF, Status: status, Err: why,
 		BytesIn: target.Unknown, BytesOut: target.Unknown, Replica: a.pool.names[a.replica],
 	}
 	a.later()
@@ -253,9 +264,8 @@ func (a *attempt) later() { a.pool.loop.At(a.pool.loop.Now(), clock.RankTransit,
 
 // Fire implements clock.Event.
 func (a *attempt) Fire(now clock.Time) {
-	if a.result.Status == statusBadRequest {
-		a.sink.Event(target.Event{At: now, Kind: target.Header, Status: statusBadRequest})
-		a.sink.Event(target.Event{At: now, Kind: target.FirstByte})
+	if a.refused {
+		a.head(now, a.result.Status)
 	}
 	a.end(now)
 }

@@ -39,6 +39,9 @@ func log(recs []recorder) []byte {
 func TestRealIsVirtual(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := drawScript(rt)
+		if rapid.Bool().Draw(rt, "faulty") {
+			s.faults = drawFaults(rt, s.replicas)
+		}
 		play := func(loop clock.Runner) []byte {
 			recs := make([]recorder, len(s.items))
 			s.run(t, loop, recs, loop.Stop)

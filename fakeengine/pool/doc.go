@@ -11,6 +11,11 @@
 // replica that answers is picked first, so that what its cache holds of the prompt
 // can decide whether another one is needed, as in llm-d.
 //
+// A script of faults (package fault) shows as it would to the client of a server
+// behind a router that knows nothing of it: what a replica has is broken off when
+// it goes down and 502 comes instead of answers until it is back, a cut event makes
+// a stream unreadable, statuses and false counts are as written.
+//
 // It decides neither where a request goes (package router) nor when its tokens
 // come (package engine), and it judges no outcome.
 package pool

@@ -24,7 +24,11 @@ func (a *attempt) submit() error {
 	a.prompted = a.route
 	a.prompted.MaxOut = 1
 	a.source = p.prefill.Fleet().Pick(&a.prompted)
-	if err := p.prefill.Start(&a.handoff, &a.seq, a.source, a.replica, a); err != nil {
+	err := p.strike(a.source)
+	if err == nil {
+		err = p.prefill.Start(&a.handoff, &a.seq, a.source, a.replica, a)
+	}
+	if err != nil {
 		p.prefill.Fleet().Done(&a.prompted, a.source)
 		return err
 	}

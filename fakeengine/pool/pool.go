@@ -8,6 +8,7 @@ import (
 
 	"goodput/fakeengine/disagg"
 	"goodput/fakeengine/engine"
+	"goodput/fakeengine/fault"
 	"goodput/fakeengine/router"
 	"goodput/fakeengine/steptime"
 	"goodput/loadgen/clock"
@@ -33,6 +34,9 @@ type Config struct {
 	// time of a request: until the first token, and until the end. 0 is none.
 	TTFTTimeout    time.Duration
 	RequestTimeout time.Duration
+	// Faults is what goes wrong, and when; nil: nothing. Metrics is not among it:
+	// there are none in process.
+	Faults fault.Script
 }
 
 // Pool is a number of engines behind one router. It belongs to the loop's
@@ -60,6 +64,12 @@ type Pool struct {
 	live map[*target.Request]*attempt // those in an engine, for Cancel
 	free *attempt                     // list of attempts to be used again
 	n    counts
+
+	faults  *fault.Player
+	faulty  bool                                // there are any
+	cuts    bool                                // and some of them cut single events
+	equip   func(i int) (*engine.Engine, error) // makes replica i
+	retired engine.Stats                        // totals of engines that are no more
 }
 
 var (
@@ -99,15 +109,22 @@ func New(c Config) (*Pool, error) {
 		p.first = p.prefill.Replicas()
 		p.routed = p.routed || p.prefill.Fleet().Reads(router.PrefixHashes)
 	}
-	for i := range p.first + c.Replicas {
+	if err := p.prepare(c.Faults, p.first+c.Replicas); err != nil {
+		return nil, err
+	}
+	p.equip = func(i int) (*engine.Engine, error) {
 		c.Engine.ID = i
-		e, err := engine.New(c.Engine, c.Step(i), c.Loop)
+		return engine.New(c.Engine, p.faults.Model(i, c.Step(i)), c.Loop)
+	}
+	for i := range p.first + c.Replicas {
+		e, err := p.equip(i)
 		if err != nil {
 			return nil, fmt.Errorf("setting up replica %d of the pool: %w", i, err)
 		}
 		p.engines = append(p.engines, e)
 		p.names = append(p.names, strconv.Itoa(i))
 	}
+	p.faults.Start()
 	return p, nil
 }
 
@@ -125,8 +142,7 @@ func (p *Pool) Start(r *target.Request, s target.Sink) {
 	p.live[r] = a
 	a.replica = p.fleet.Pick(&a.route) + p.first
 	if err := p.submit(a); err != nil {
-		p.n.refused++
-		a.refuse(err)
+		a.turnAway(err)
 		return
 	}
 	a.watch()
@@ -134,6 +150,9 @@ func (p *Pool) Start(r *target.Request, s target.Sink) {
 
 // submit hands a to its replica, unless a server would refuse it.
 func (p *Pool) submit(a *attempt) error {
+	if err := p.strike(a.replica); err != nil {
+		return err
+	}
 	if a.req.Priority != 0 && !p.ranked {
 		return fmt.Errorf("priority is %d, but the engines serve by arrival", a.req.Priority)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"goodput/fakeengine/disagg"
 	"goodput/fakeengine/engine"
+	"goodput/fakeengine/fault"
 	"goodput/fakeengine/pool"
 	"goodput/fakeengine/router"
 	"goodput/fakeengine/steptime"
@@ -30,6 +31,7 @@ type script struct {
 	link                   disagg.Link
 	items                  []item
 	inRuns                 bool // sinks take runs of tokens
+	faults                 fault.Script
 }
 
 type item struct {
@@ -100,7 +102,7 @@ func (s script) run(tb testing.TB, loop clock.Loop, recs []recorder, done func()
 	cfg.Engine.NumGPUBlocks, cfg.Engine.MaxNumSeqs = s.blocks, s.seqs
 	cfg.Engine.MaxNumBatchedTokens, cfg.Engine.FrontEnd = 64, s.frontEnd
 	cfg.Engine.LoRA = engine.LoRA{MaxLoras: s.loras, MaxCPULoras: s.loras + 1, Load: 1e9, Fetch: 3e9}
-	cfg.Step = steptime.Shared(s.step)
+	cfg.Step, cfg.Faults = steptime.Shared(s.step), s.faults
 	if s.prefill > 0 {
 		split(tb, &cfg, s.prefill, s.mostLocal)
 		rule, err := router.New(s.policy, 2)
@@ -231,7 +233,7 @@ func checkTenants(t *rapid.T, items []item, recs []recorder) {
 // engine's.
 func checkConservation(t *rapid.T, p *pool.Pool) {
 	s := p.Stats()
-	if s.Started != s.Completed+s.Canceled+s.Refused+s.Live {
+	if s.Started != s.Completed+s.Canceled+s.Refused+s.Broken+s.Live {
 		t.Fatalf("requests are lost: %+v", s)
 	}
 	if n := s.Engines.Arriving + s.Engines.Waiting + s.Engines.Running; n != int(s.Live) {

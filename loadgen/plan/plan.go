@@ -28,6 +28,7 @@ type Plan struct {
 	// The in-process pool.
 	Replicas int    `yaml:"replicas" group:"pool" help:"number of fake engines behind the router"`
 	Router   string `yaml:"router" group:"pool" help:"rule that picks the replica: round-robin, random, least-outstanding, p2c"`
+	Faults   string `yaml:"faults,omitempty" group:"pool" help:"YAML file of what goes wrong with the engines, and when: slow, stall, kill, restart, http, truncate, usage, metrics"`
 	Speed    Speed  `yaml:"speed" group:"speed" help:"loop seconds per wall second; max: virtual time, as fast as the processor allows"`
 
 	Engine                    string  `yaml:"engine" group:"engine" help:"serving engine and version whose defaults apply to the flags below: vllm@0.10, vllm@0.15, vllm@0.19"`

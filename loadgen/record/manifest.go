@@ -75,9 +75,22 @@ type Final struct {
 	Window *Window
 	// Counts is the account of all scheduled requests; nil: not known.
 	Counts *Counts
+	// Events are what happened to the target; nil: nothing is known.
+	Events []Event
 	// Counters holds what was dropped, clamped or not understood, by name. The
 	// writer adds its own, whose names start with "record_".
 	Counters map[string]int64
+}
+
+// Event is something that happened to the target, such as a fault that was asked
+// for.
+type Event struct {
+	At clock.Time `json:"at_ns"`
+	// Replica is its name; empty: all of them.
+	Replica string `json:"replica,omitempty"`
+	What    string `json:"what"`
+	// Over: it ended then; otherwise it began.
+	Over bool `json:"over,omitempty"`
 }
 
 // Window is the measured part of a run: from the end of the warm-up to the last
@@ -127,6 +140,7 @@ type Manifest struct {
 	Dataset  map[string]string `json:"dataset,omitempty"`
 	Window   *Window           `json:"window,omitempty"`
 	Counts   *Counts           `json:"counts,omitempty"`
+	Events   []Event           `json:"events,omitempty"`
 	Outcomes map[string]int64  `json:"outcomes,omitempty"` // recorded final attempts by outcome
 	Counters map[string]int64  `json:"counters,omitempty"`
 	Files    []File            `json:"files,omitempty"`

@@ -402,7 +402,7 @@ func (w *Writer) finalManifest(f Final) Manifest {
 	if !f.Ended.IsZero() && f.EndedAt.Known() {
 		m.Anchors = append(m.Anchors, Anchor{At: f.EndedAt, Wall: m.Ended})
 	}
-	m.Window, m.Counts = f.Window, f.Counts
+	m.Window, m.Counts, m.Events = f.Window, f.Counts, f.Events
 	m.Outcomes = outcomeCounts(&w.ended)
 	m.Counters = map[string]int64{
 		CounterDropped: w.counts.dropped,

@@ -34,6 +34,7 @@ type jsonReport struct {
 	Engine      jsonEngine            `json:"engine"`
 	Drafts      jsonDrafts            `json:"drafts"`
 	Spent       *jsonSpent            `json:"spent"`
+	Events      []record.Event        `json:"events"`
 	Health      jsonHealth            `json:"health"`
 	Warnings    []string              `json:"warnings"`
 }
@@ -86,6 +87,7 @@ func JSON(w io.Writer, r *Report) error {
 		Outcomes: map[string]int64{}, Reasons: map[string]string{}, GoodputRPS: maybe(r.goodput()),
 		Metrics:  map[string]jsonMetric{},
 		Spent:    spentJSON(&r.Spent),
+		Events:   append([]record.Event{}, r.Manifest.Events...),
 		Health:   jsonHealth{string(r.Health.Verdict), some(r.Health.Why)},
 		Warnings: some(r.Warnings()),
 	}

@@ -27,6 +27,11 @@ func sample() *Report {
 		Dir: "runs/a",
 		Manifest: record.Manifest{
 			State: record.Complete, Virtual: true, PlanHash: "0123456789ab", Seed: 7,
+			Events: []record.Event{
+				{At: clock.Time(20 * time.Second), Replica: "1", What: "slow 2"},
+				{At: clock.Time(30 * time.Second), What: "restart"},
+				{At: clock.Time(40 * time.Second), Replica: "1", What: "slow 2", Over: true},
+			},
 			Target: map[string]string{"text": "4 engines"}, Dataset: map[string]string{"text": "random"},
 		},
 		Window: 100 * time.Second, Scheduled: 1000, Sent: 1000, LastSent: clock.Time(100 * time.Second),

@@ -38,6 +38,7 @@ func (r *Report) head(b *strings.Builder) {
 			fmt.Fprintf(b, "%-10s %s\n", k, text)
 		}
 	}
+	r.events(b)
 	fmt.Fprintf(b, "load       %d requests", r.Scheduled)
 	switch {
 	case r.Rated():

@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"goodput/fakeengine/fault"
 	"goodput/fakeengine/router"
 	"goodput/fakeengine/server"
 	"goodput/loadgen/clock"
@@ -32,7 +31,6 @@ type serveOptions struct {
 	model     string
 	seed      uint64
 	maxQueue  int
-	faults    string
 	loras     []string
 }
 
@@ -66,7 +64,6 @@ Ctrl-C or SIGTERM.`,
 	c.Flags().StringVar(&o.model, "model", "", "model name on the wire; empty: that of --engine-model")
 	c.Flags().Uint64Var(&o.seed, "seed", 0, "root of random choices: of the router, of --engine.step-jitter, and which drafts are accepted")
 	c.Flags().IntVar(&o.maxQueue, "max-queue", 0, "requests that may wait at a replica before it answers 429; 0: no bound")
-	c.Flags().StringVar(&o.faults, "faults", "", "YAML file of faults and when they happen: slow, stall, kill, restart, http, truncate, usage, metrics")
 	c.Flags().StringArrayVar(&o.loras, "lora-modules", nil, "LoRA adapter that the engines start with, as NAME or NAME=PATH (nothing is read from there); NAME*N stands for NAME1 to NAMEN; repeatable")
 	flags = newPlanFlags(c, "hardware", "pool", "engine")
 	flags.also = []string{"listen", "per-replica-ports", "time-scale", "truth-log", "model", "seed"}
@@ -106,9 +103,7 @@ func serve(env *Env, p plan.Plan, o serveOptions) (err error) {
 	if c.Adapters, err = adapterNames(&p, o.loras); err != nil {
 		return err
 	}
-	if c.Faults, err = readFaults(o.faults, p.Replicas); err != nil {
-		return err
-	}
+	c.Faults = setup.faults
 	if o.truth != "" {
 		f, err := os.Create(o.truth)
 		if err != nil {
@@ -152,25 +147,6 @@ func adapterNames(p *plan.Plan, items []string) ([]string, error) {
 		return nil, fmt.Errorf("--lora-modules: %w", err)
 	}
 	return out, nil
-}
-
-// readFaults reads a fault script for a number of replicas; "" is none.
-func readFaults(name string, replicas int) (fault.Script, error) {
-	if name == "" {
-		return nil, nil
-	}
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return nil, fmt.Errorf("--faults: %w", err)
-	}
-	script, err := fault.Parse(name, text)
-	if err == nil {
-		err = script.Check(replicas)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("--faults: %w", err)
-	}
-	return script, nil
 }
 
 // listen opens all listeners, or none.

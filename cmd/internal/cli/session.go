@@ -44,6 +44,7 @@ type session struct {
 	targetText string
 	pool       *pool.Pool // nil: the target is a URL
 	kv         map[string]string
+	faults     []byte // the script; nil: none
 	close      func()
 
 	interrupts <-chan os.Signal
@@ -81,7 +82,7 @@ func newSession(env *Env, p plan.Plan, set datasets.Set, slo observe.SLO) (*sess
 	if s.pool, err = newPool(&p, setup, s.loop); err != nil {
 		return nil, err
 	}
-	s.target = s.pool
+	s.target, s.faults = s.pool, setup.script
 	s.kv = map[string]string{record.TargetKVBlocks: strconv.Itoa(setup.config.NumGPUBlocks), record.TargetKVFrom: record.KVGiven}
 	if setup.derived {
 		s.kv[record.TargetKVFrom] = record.KVDerived
@@ -158,6 +159,9 @@ func (s *session) open(env *Env) error {
 	if err == nil {
 		err = s.writer.WriteFile(planName, text)
 	}
+	if err == nil && s.faults != nil {
+		err = s.writer.WriteFile(faultsName, s.faults)
+	}
 	if err != nil {
 		return errors.Join(err, s.writer.Close(record.Final{State: record.Interrupted, EndedAt: clock.Never}))
 	}
@@ -233,6 +237,7 @@ func (s *session) finish(ended clock.Time) error {
 		Counters: counters(s.dispatcher.Counters()),
 	}
 	if s.pool != nil {
+		f.Events = faultEvents(s.pool.Faults())
 		e := s.pool.Stats().Engines
 		f.Counters[record.CounterKVWaits], f.Counters[record.CounterPreemptions] = e.KVWaits, e.Preemptions
 	}

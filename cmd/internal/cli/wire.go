@@ -8,6 +8,7 @@ import (
 	"goodput/datasets"
 	"goodput/datasets/trace"
 	"goodput/fakeengine/engine"
+	"goodput/fakeengine/fault"
 	"goodput/fakeengine/pool"
 	"goodput/fakeengine/router"
 	"goodput/fakeengine/steptime"
@@ -140,6 +141,9 @@ type engineSetup struct {
 	text   string // for people
 	// derived: the number of KV blocks follows from the GPU's memory.
 	derived bool
+	// faults is what goes wrong with them, and script the text that says so.
+	faults fault.Script
+	script []byte
 }
 
 // newEngineSetup derives the engines from the plan's profiles.
@@ -183,6 +187,9 @@ func newEngineSetup(p *plan.Plan) (engineSetup, error) {
 		return out, fmt.Errorf("--engine.step-jitter: %w", err)
 	}
 	out.derived = h.derived
+	if out.faults, out.script, err = readFaults(p); err != nil {
+		return out, err
+	}
 	return out, nil
 }
 
@@ -194,6 +201,6 @@ func newPool(p *plan.Plan, setup engineSetup, loop clock.Loop) (*pool.Pool, erro
 	}
 	return pool.New(pool.Config{
 		Replicas: p.Replicas, Engine: setup.config, Step: setup.step, Policy: policy, Loop: loop,
-		TTFTTimeout: p.TTFTTimeout, RequestTimeout: p.RequestTimeout,
+		TTFTTimeout: p.TTFTTimeout, RequestTimeout: p.RequestTimeout, Faults: setup.faults,
 	})
 }

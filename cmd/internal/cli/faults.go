@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+
+	"goodput/fakeengine/fault"
+	"goodput/loadgen/clock"
+	"goodput/loadgen/plan"
+	"goodput/loadgen/record"
+)
+
+// faultsName is the copy of the fault script in a run directory.
+const faultsName = "faults.yaml"
+
+// readFaults reads the plan's fault script, if it has one.
+func readFaults(p *plan.Plan) (fault.Script, []byte, error) {
+	if p.Faults == "" {
+		return nil, nil, nil
+	}
+	text, err := readLimited(p.Faults, plan.MaxFile)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--faults: %w", err)
+	}
+	script, err := fault.Parse(p.Faults, text)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--faults: %w", err)
+	}
+	return script, text, nil
+}
+
+// faultEvents is what happened, as the manifest has it.
+func faultEvents(history []fault.Event) []record.Event {
+	var out []record.Event
+	for _, e := range history {
+		r := record.Event{At: clock.Time(e.At), What: e.What, Over: e.Over}
+		if e.Replica != fault.All {
+			r.Replica = strconv.Itoa(e.Replica)
+		}
+		out = append(out, r)
+	}
+	return out
+}
