@@ -52,7 +52,7 @@ func NewRandom(p Random) (Set, error) {
 	if err := p.validate(); err != nil {
 		return nil, fmt.Errorf("dataset random: %w", err)
 	}
-	s := &random{Random: p, in: lengthsAround(p.InputLen, p.RangeRatio), out: lengthsAround(p.OutputLen, p.RangeRatio)}
+	s := &random{Random: p, own: rng.Of(p.Seed, "random prompt"), in: lengthsAround(p.InputLen, p.RangeRatio), out: lengthsAround(p.OutputLen, p.RangeRatio)}
 	prefix := rng.New(p.Seed, "random prefix", 0)
 	s.prefix = prefix.Uint64()
 	return s, nil
@@ -61,7 +61,8 @@ func NewRandom(p Random) (Set, error) {
 type random struct {
 	Random
 	in, out lengths
-	prefix  uint64 // key of the shared prefix
+	own     rng.Family // of each prompt
+	prefix  uint64     // key of the shared prefix
 }
 
 var _ Set = (*random)(nil)
@@ -76,7 +77,7 @@ func (s *random) String() string {
 }
 
 func (s *random) Item(i int, dst *Item) {
-	own := rng.New(s.Seed, "random prompt", uint64(i))
+	own := s.own.Stream(uint64(i))
 	input, answer := own.Uint64(), own.Uint64()
 	in, out := s.in.draw(&own), s.out.draw(&own)
 	*dst = Item{Prompt: dst.Prompt[:0], In: s.PrefixLen + in, Out: out, OutKey: answer}

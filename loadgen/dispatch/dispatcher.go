@@ -8,6 +8,7 @@ import (
 	"goodput/loadgen/clock"
 	"goodput/loadgen/observe"
 	"goodput/loadgen/record"
+	"goodput/loadgen/rng"
 	"goodput/loadgen/schedule"
 	"goodput/loadgen/target"
 )
@@ -17,6 +18,7 @@ import (
 // loop runs.
 type Dispatcher struct {
 	cfg      Config
+	ids      rng.Family      // of the trace ids
 	canceler target.Canceler // nil if the target cannot cancel
 
 	arrivals arrivals
@@ -56,7 +58,7 @@ func New(c Config) (*Dispatcher, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	d := &Dispatcher{cfg: c, last: clock.Never, cutoff: clock.Never}
+	d := &Dispatcher{cfg: c, ids: traceFamily(c.Identity.Salt), last: clock.Never, cutoff: clock.Never}
 	d.canceler, _ = c.Target.(target.Canceler)
 	d.arrivals.d = d
 	return d, nil
@@ -138,7 +140,7 @@ func (d *Dispatcher) start(now clock.Time, due schedule.Arrival) {
 	if d.cfg.PlannedCached != nil {
 		f.plannedCached = d.cfg.PlannedCached(&f.item, f.req.Scope())
 	}
-	f.req.TraceID, f.req.SpanID = traceIDs(d.cfg.Identity.Salt, due.Seq, 0)
+	f.req.TraceID, f.req.SpanID = traceIDs(d.ids, due.Seq, 0)
 	d.begin(&f.asm, f)
 
 	d.flying.add(f)

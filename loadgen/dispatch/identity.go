@@ -12,10 +12,13 @@ import (
 // attemptBits is the room for the attempt in the identity of a random stream.
 const attemptBits = 8
 
+// traceFamily is what traceIDs draws from; see Identity.Salt.
+func traceFamily(salt uint64) rng.Family { return rng.Of(salt, "trace-id") }
+
 // traceIDs names one attempt of one request for W3C Trace Context, which forbids
 // ids of all zeros. It depends on nothing but its arguments.
-func traceIDs(salt, seq uint64, attempt uint8) (trace [16]byte, span [8]byte) {
-	s := rng.New(salt, "trace-id", seq<<attemptBits|uint64(attempt))
+func traceIDs(ids rng.Family, seq uint64, attempt uint8) (trace [16]byte, span [8]byte) {
+	s := ids.Stream(seq<<attemptBits | uint64(attempt))
 	binary.BigEndian.PutUint64(trace[:8], s.Uint64())
 	binary.BigEndian.PutUint64(trace[8:], max(1, s.Uint64()))
 	binary.BigEndian.PutUint64(span[:], max(1, s.Uint64()))

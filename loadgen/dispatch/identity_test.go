@@ -25,8 +25,8 @@ func TestTraceIDs(t *testing.T) {
 			uint8(rapid.IntRange(0, 255).Draw(t, "attempt")),
 		}
 		var x, y id
-		x.trace, x.span = traceIDs(a.salt, a.seq, a.attempt)
-		y.trace, y.span = traceIDs(a.salt, a.seq, a.attempt)
+		x.trace, x.span = traceIDs(traceFamily(a.salt), a.seq, a.attempt)
+		y.trace, y.span = traceIDs(traceFamily(a.salt), a.seq, a.attempt)
 		if x != y {
 			t.Fatalf("%v has two ids", a)
 		}

@@ -178,7 +178,7 @@ func (a *Assembler) gaps(at []clock.Time) {
 	was := len(row.TokenGapsUS)
 	gaps := slices.Grow(row.TokenGapsUS, len(at))[:was+len(at)]
 	last, lastUS := row.LastToken, uint64(a.lastUS)
-	out, odd := gaps[was:], int64(0)
+	out, odd := gaps[was:][:len(at)], int64(0)
 	for i, t := range at {
 		us := (uint64(t) + 500) / 1000
 		gap := us - lastUS

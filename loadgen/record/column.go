@@ -47,14 +47,14 @@ func i64[T ~int64](name string, p func(*Request) *T) column {
 		name: name,
 		node: optional(parquet.Int(64), &parquet.DeltaBinaryPacked),
 		gather: func(k *chunk, rows []Request) {
-			k.i64 = room(k.i64)
-			was := len(k.i64)
+			all, null := room(k.i64), k.lvls > 0
 			for i := range rows {
-				if v := int64(*p(&rows[i])); v != Null || k.lvls == 0 {
-					k.i64 = append(k.i64, v)
+				if v := int64(*p(&rows[i])); v != Null || !null {
+					all = append(all, v)
 				}
 			}
-			if !k.alike(len(k.i64)-was, len(rows)) {
+			known := len(all) - len(k.i64)
+			if k.i64 = all; !k.alike(known, len(rows)) {
 				for i := range rows {
 					k.level(int64(*p(&rows[i])) != Null)
 				}
@@ -81,14 +81,14 @@ func i32(name string, p func(*Request) *int32) column {
 		name: name,
 		node: optional(parquet.Int(32), &parquet.DeltaBinaryPacked),
 		gather: func(k *chunk, rows []Request) {
-			k.i32 = room(k.i32)
-			was := len(k.i32)
+			all, null := room(k.i32), k.lvls > 0
 			for i := range rows {
-				if v := *p(&rows[i]); v != Null32 || k.lvls == 0 {
-					k.i32 = append(k.i32, v)
+				if v := *p(&rows[i]); v != Null32 || !null {
+					all = append(all, v)
 				}
 			}
-			if !k.alike(len(k.i32)-was, len(rows)) {
+			known := len(all) - len(k.i32)
+			if k.i32 = all; !k.alike(known, len(rows)) {
 				for i := range rows {
 					k.level(*p(&rows[i]) != Null32)
 				}
@@ -326,14 +326,14 @@ func derived(name string, f func(*Request) int64, needs ...string) column {
 		name: name,
 		node: optional(parquet.Int(64), &parquet.DeltaBinaryPacked),
 		gather: func(k *chunk, rows []Request) {
-			k.i64 = room(k.i64)
-			was := len(k.i64)
+			all := room(k.i64)
 			for i := range rows {
 				if v := f(&rows[i]); v != Null {
-					k.i64 = append(k.i64, v)
+					all = append(all, v)
 				}
 			}
-			if !k.alike(len(k.i64)-was, len(rows)) {
+			known := len(all) - len(k.i64)
+			if k.i64 = all; !k.alike(known, len(rows)) {
 				for i := range rows {
 					k.level(f(&rows[i]) != Null)
 				}

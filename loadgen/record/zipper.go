@@ -1,6 +1,9 @@
 package record
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // zipper makes a Snappy block of the plain values of a page, from the timelines
 // that say what is equal to what. It neither searches nor puts the values
@@ -61,8 +64,10 @@ func (z *zipper) steps(gaps []int32, s stretch) {
 
 // literal appends values as they are.
 func (z *zipper) literal(values []int32) {
-	for _, v := range values {
-		z.lit = binary.LittleEndian.AppendUint32(z.lit, uint32(v))
+	was := len(z.lit)
+	z.lit = slices.Grow(z.lit, valueBytes*len(values))[:was+valueBytes*len(values)]
+	for i, v := range values {
+		binary.LittleEndian.PutUint32(z.lit[was+valueBytes*i:], uint32(v))
 	}
 	z.n += len(values)
 	z.own += len(values)

@@ -20,12 +20,22 @@ var _ rand.Source = (*Stream)(nil)
 // New returns the stream of (seed, name, id). Streams that differ in any of the
 // three are independent for all practical purposes. Seed 0 and id 0 are numbers
 // like any other: neither means "unset" or "random".
-func New(seed uint64, name string, id uint64) Stream {
+func New(seed uint64, name string, id uint64) Stream { return Of(seed, name).Stream(id) }
+
+// Family is the streams of one seed and name, for those that need many.
+type Family struct{ b uint64 }
+
+// Of returns the streams of a seed and a name.
+func Of(seed uint64, name string) Family {
 	// For a given name, each step maps its 64-bit input one to one, so that two
 	// seeds never share b, and two ids never share a stream.
-	b := mix(mix(seed) ^ xxhash.Sum64String(name))
-	c := mix(b ^ mix(id))
-	return Stream{pcg: *rand.NewPCG(c, mix(b+c))}
+	return Family{mix(mix(seed) ^ xxhash.Sum64String(name))}
+}
+
+// Stream returns the stream of id, as New does.
+func (f Family) Stream(id uint64) Stream {
+	c := mix(f.b ^ mix(id))
+	return Stream{pcg: *rand.NewPCG(c, mix(f.b+c))}
 }
 
 // mix is one step of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom
