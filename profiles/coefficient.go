@@ -29,10 +29,13 @@ type Coefficient struct {
 	EngineVersion string `yaml:"engine_version,omitempty"`
 	// Points is the number of measurements behind the value; 0: not applicable.
 	Points int `yaml:"points,omitempty"`
-	// Error is the relative error to expect, 0.1 for 10%; nil: unknown.
-	Error  *float64 `yaml:"error,omitempty"`
-	Status Status   `yaml:"status"`
-	Note   string   `yaml:"note,omitempty"`
+	// Error is the relative error to expect, 0.1 for 10%: of a fitted value the median
+	// error of predictions for points that were not fitted, and ErrorP90 their 90th
+	// percentile. nil: unknown.
+	Error    *float64 `yaml:"error,omitempty"`
+	ErrorP90 *float64 `yaml:"error_p90,omitempty"`
+	Status   Status   `yaml:"status"`
+	Note     string   `yaml:"note,omitempty"`
 }
 
 // bounds are the values that a field can take: lo < v <= hi, or lo <= v if
@@ -81,6 +84,10 @@ func (c *Coefficient) check(name string, b bounds, unit string) error {
 		return fmt.Errorf("%s has %d points: need 0 or more", name, c.Points)
 	case c.Error != nil && !(*c.Error >= 0):
 		return fmt.Errorf("%s has an error of %v: need 0 or more", name, *c.Error)
+	case c.ErrorP90 != nil && (c.Error == nil || !(*c.ErrorP90 >= *c.Error)):
+		return fmt.Errorf("%s has an error_p90 of %v: need an error that is not larger beside it", name, *c.ErrorP90)
+	case c.Status == Fitted && c.Points == 0:
+		return fmt.Errorf("%s is fitted, to 0 points: need their number", name)
 	}
 	switch c.Status {
 	case Measured, Fitted, Datasheet, Assumed:

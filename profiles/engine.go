@@ -15,8 +15,11 @@ type Engine struct {
 	Name  string `yaml:"name"`
 	Title string `yaml:"title"`
 
-	// AsyncScheduling: the step after the next one is scheduled when a step ends.
+	// AsyncScheduling: the step after the next one is scheduled when a step ends, so
+	// that an arrival waits for one step more.
 	AsyncScheduling Switch `yaml:"async_scheduling"`
+	// HostOverlap: the host prepares a step while the GPU computes the last one.
+	HostOverlap Switch `yaml:"host_overlap"`
 	// ReserveFullISL: the whole prompt must fit into free KV blocks, not just the
 	// first chunk.
 	ReserveFullISL Switch `yaml:"scheduler_reserve_full_isl"`
@@ -100,6 +103,7 @@ func (e *Engine) validate() error {
 		status             Status
 	}{
 		{"async_scheduling", e.AsyncScheduling.Source, e.AsyncScheduling.Date, e.AsyncScheduling.Status},
+		{"host_overlap", e.HostOverlap.Source, e.HostOverlap.Date, e.HostOverlap.Status},
 		{"scheduler_reserve_full_isl", e.ReserveFullISL.Source, e.ReserveFullISL.Date, e.ReserveFullISL.Status},
 		{"prepend_unhashed_blocks", e.PrependUnhashed.Source, e.PrependUnhashed.Date, e.PrependUnhashed.Status},
 		{"speculative_admission_lookahead", e.SpeculativeAdmission.Source, e.SpeculativeAdmission.Date, e.SpeculativeAdmission.Status},

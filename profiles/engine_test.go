@@ -9,9 +9,9 @@ import (
 
 func TestEngineProfiles(t *testing.T) {
 	type row struct {
-		Name             string
-		Async, Full, Pre bool
-		Watermark        float64
+		Name                      string
+		Async, Overlap, Full, Pre bool
+		Watermark                 float64
 	}
 	var got []row
 	for _, name := range Engines() {
@@ -19,12 +19,12 @@ func TestEngineProfiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got = append(got, row{e.Name, e.AsyncScheduling.Value, e.ReserveFullISL.Value, e.PrependUnhashed.Value, e.Watermark.Value})
+		got = append(got, row{e.Name, e.AsyncScheduling.Value, e.HostOverlap.Value, e.ReserveFullISL.Value, e.PrependUnhashed.Value, e.Watermark.Value})
 	}
 	want := []row{
 		{Name: "vllm@0.10"},
-		{Name: "vllm@0.15", Async: true},
-		{Name: "vllm@0.19", Async: true, Full: true},
+		{Name: "vllm@0.15", Overlap: true},
+		{Name: "vllm@0.19", Async: true, Overlap: true, Full: true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -33,16 +33,27 @@ type GPU struct {
 	// AttentionRate the share of Peak of prefill attention.
 	KVBandwidth   Coefficient `yaml:"kv_bandwidth_share"`
 	AttentionRate Coefficient `yaml:"attention_share"`
-	// MatmulLaunch and ElementwiseLaunch are paid once per layer,
+	// MixedKV is how many times as long reading the KV cache of answers takes in a
+	// step that also computes a prompt.
+	MixedKV Coefficient `yaml:"mixed_kv_factor"`
+	// LayerLaunch is paid once per layer, for its kernels' starts and ends;
 	// ElementwiseWork per layer, token and hidden unit.
-	MatmulLaunch      Coefficient `yaml:"matmul_launch"`
-	ElementwiseLaunch Coefficient `yaml:"elementwise_launch"`
-	ElementwiseWork   Coefficient `yaml:"elementwise_work"`
+	LayerLaunch     Coefficient `yaml:"layer_launch"`
+	ElementwiseWork Coefficient `yaml:"elementwise_work"`
+	// ExpertShare is the share of the rates above that the products of routed experts
+	// reach, ExpertLaunch what routing costs once per layer of experts.
+	ExpertShare  Coefficient `yaml:"expert_share"`
+	ExpertLaunch Coefficient `yaml:"expert_launch"`
 	// AllReduceLatency is paid twice per layer when tensor parallel; Bus holds the
 	// bus bandwidth for each supported degree.
 	AllReduceLatency Coefficient `yaml:"all_reduce_latency"`
 	Bus              []Bus       `yaml:"all_reduce_bus"`
-	// Step and Sequence are the host's share of a step: once, and per sequence.
+	// GPUStep and GPUSequence are the rest of the GPU's share of a step, such as
+	// sampling and filling in tables: once, and per sequence.
+	GPUStep     Coefficient `yaml:"gpu_step"`
+	GPUSequence Coefficient `yaml:"gpu_sequence"`
+	// Step and Sequence are the host's share: once, and per sequence. An engine that
+	// overlaps hides it behind the GPU's.
 	Step     Coefficient `yaml:"step_overhead"`
 	Sequence Coefficient `yaml:"sequence_overhead"`
 	// FrontEnd is paid once per request, before it queues.
@@ -77,6 +88,8 @@ type FP8Rates struct {
 // Coverage is what a profile was compared with. A prediction beyond it is an
 // extrapolation. Empty lists: it was compared with nothing.
 type Coverage struct {
+	// Families are those of the engines, see Family.
+	Families     []string       `yaml:"families"`
 	TP           []int          `yaml:"tp"`
 	Quantization []Quantization `yaml:"quantization"`
 	// Experts: mixtures of experts were among the models.
@@ -181,10 +194,14 @@ func (g *GPU) validate() error {
 		{"blend_exponent", &g.Blend, bounds{1, 100, true}, ""},
 		{"kv_bandwidth_share", &g.KVBandwidth, share, ""},
 		{"attention_share", &g.AttentionRate, share, ""},
-		{"matmul_launch", &g.MatmulLaunch, cost, "s"},
-		{"elementwise_launch", &g.ElementwiseLaunch, cost, "s"},
+		{"mixed_kv_factor", &g.MixedKV, bounds{1, 100, true}, ""},
+		{"layer_launch", &g.LayerLaunch, cost, "s"},
 		{"elementwise_work", &g.ElementwiseWork, cost, "s"},
 		{"all_reduce_latency", &g.AllReduceLatency, cost, "s"},
+		{"expert_share", &g.ExpertShare, share, ""},
+		{"expert_launch", &g.ExpertLaunch, cost, "s"},
+		{"gpu_step", &g.GPUStep, cost, "s"},
+		{"gpu_sequence", &g.GPUSequence, cost, "s"},
 		{"step_overhead", &g.Step, cost, "s"},
 		{"sequence_overhead", &g.Sequence, cost, "s"},
 		{"front_end", &g.FrontEnd, cost, "s"},

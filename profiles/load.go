@@ -27,17 +27,23 @@ func LoadGPU(name string) (GPU, error) {
 	if err != nil {
 		return GPU{}, err
 	}
-	return parseGPU(name, data)
+	return ParseGPU(name, data)
 }
 
-// LoadModel returns a model profile. An unknown name is an error that lists the
-// known ones.
+// LoadModel returns a model profile by its name or that of a checkpoint of the same
+// shape. An unknown name is an error that lists the known ones.
 func LoadModel(name string) (Model, error) {
 	data, err := read("model", name)
-	if err != nil {
-		return Model{}, err
+	if err == nil {
+		return parseModel(name, data)
 	}
-	return parseModel(name, data)
+	for _, known := range Models() {
+		m, parseErr := LoadModel(known)
+		if parseErr == nil && slices.Contains(m.Aliases, name) {
+			return m, nil
+		}
+	}
+	return Model{}, err
 }
 
 // Text returns the file of a GPU, model or engine profile, as it is embedded. An unknown
@@ -51,7 +57,8 @@ func Text(name string) ([]byte, error) {
 	return nil, fmt.Errorf("no profile %q: use one of %s", name, strings.Join(slices.Concat(GPUs(), Models(), Engines()), ", "))
 }
 
-func parseGPU(name string, data []byte) (GPU, error) {
+// ParseGPU reads and checks the text of a GPU profile of a name.
+func ParseGPU(name string, data []byte) (GPU, error) {
 	var g GPU
 	if err := decode(data, &g); err != nil {
 		return GPU{}, fmt.Errorf("GPU profile %s: %w", name, err)

@@ -14,6 +14,8 @@ type Model struct {
 	Source string `yaml:"source"`
 	Date   string `yaml:"date"`
 	Note   string `yaml:"note,omitempty"`
+	// Aliases are other checkpoints of the same shape.
+	Aliases []string `yaml:"aliases,omitempty"`
 
 	Layers  int `yaml:"layers"`
 	Hidden  int `yaml:"hidden"`
@@ -177,6 +179,18 @@ func (m *Model) layerBytes(experts float64) float64 {
 		shared = plainBytes
 	}
 	return float64(m.sharedWeights())*shared + float64(m.routerWeights())*plainBytes + experts*float64(m.expertWeights())*q
+}
+
+// ExpertBytes is the part of LayerBytes that routed experts take, and
+// ActiveExpertWeights the part of ActiveLayerWeights.
+func (m *Model) ExpertBytes(tokens int) float64 {
+	return m.DistinctExperts(tokens) * float64(m.expertWeights()) * m.Quantization.bytes()
+}
+
+// ActiveExpertWeights is the number of weights of one layer's routed experts that a
+// token is multiplied with.
+func (m *Model) ActiveExpertWeights() int64 {
+	return int64(m.ExpertsPerToken) * m.expertWeights()
 }
 
 // HeadBytes is the size of the output head.

@@ -3,6 +3,7 @@ package profiles
 import (
 	"fmt"
 	"math"
+	"os"
 	"strings"
 	"testing"
 
@@ -47,7 +48,7 @@ func embedded(t testing.TB, kind, name string) string {
 }
 
 func TestBadGPUProfileNamesTheField(t *testing.T) {
-	good := embedded(t, "gpu", "h100-sxm")
+	good := complete(t)
 	for _, c := range []struct {
 		name, old, new, want string
 	}{
@@ -68,7 +69,11 @@ func TestBadGPUProfileNamesTheField(t *testing.T) {
 		{"unknown coverage", "quantization: [none]", "quantization: [int3]", `covered.quantization holds "int3"`},
 		{"link twice", "name: nvlink", "name: rdma", `kv_links[1].name is "rdma"`},
 		{"link of no speed", "value: 450e9", "value: 0", "kv_links[1].bandwidth is 0"},
-		{"other name", "name: h100-sxm", "name: h100", `name is "h100"`},
+		{"other name", "name: complete", "name: h100", `name is "h100"`},
+		{"fitted to nothing", "  points: 15\n", "", "weight_bandwidth_share is fitted, to 0 points"},
+		{"worse than its worst", "  error: 0.051\n", "  error: 0.051\n    error_p90: 0.01\n", "error_p90 of 0.01"},
+		{"answers faster beside a prompt", "mixed_kv_factor:\n  value: 1", "mixed_kv_factor:\n  value: 0.9", "mixed_kv_factor is 0.9"},
+		{"negative launch", "value: 7e-6", "value: -7e-6", "layer_launch is -7e-06: need 0 or more"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bad := strings.Replace(good, c.old, c.new, 1)
@@ -78,12 +83,22 @@ func TestBadGPUProfileNamesTheField(t *testing.T) {
 			if bad == good {
 				t.Fatal("the profile was not changed")
 			}
-			_, err := parseGPU("h100-sxm", []byte(bad))
+			_, err := ParseGPU("complete", []byte(bad))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}
 		})
 	}
+}
+
+// complete is the text of a profile that has every field.
+func complete(t testing.TB) string {
+	t.Helper()
+	data, err := os.ReadFile("testdata/complete.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
 }
 
 // cutBlock removes a top-level key and its indented lines.
@@ -252,7 +267,7 @@ func FuzzParseGPU(f *testing.F) {
 	f.Add([]byte("all_reduce_bus: [{tp: 2}, 3]"))
 	f.Add([]byte("all_reduce_bus: !00 00")) // the YAML library panics
 	f.Fuzz(func(t *testing.T, data []byte) {
-		g, err := parseGPU("h100-sxm", data)
+		g, err := ParseGPU("h100-sxm", data)
 		if err != nil {
 			return
 		}

@@ -40,6 +40,12 @@ func TestSizesOfKnownModels(t *testing.T) {
 		{"mistral-nemo-12b", 12.248, 12.248, 163840},
 		{"yi-34b", 34.389, 34.389, 245760},
 		{"llama-4-scout-17b-16e", 107.77, 17.17, 196608},
+		{"llama-2-13b", 13.015, 13.015, 819200},
+		{"llama-2-70b", 68.975, 68.975, 327680},
+		{"internlm-20b", 20.088, 20.088, 1228800},
+		{"bloom-176b", 176.23, 176.23, 4014080},
+		{"gpt-j-6b", 6.05, 6.05, 458752},
+		{"qwen3-235b-a22b", 235.09, 22.19, 192512},
 		{"llama-3.2-1b", 1.2358, 1.2358, 32768},
 		{"qwen3-0.6b", 0.596, 0.596, 114688},
 	} {
@@ -56,7 +62,7 @@ func TestSizesOfKnownModels(t *testing.T) {
 			}
 		})
 	}
-	if len(Models()) != 16 {
+	if len(Models()) != 22 {
 		t.Errorf("%d models: add the new ones to this table", len(Models()))
 	}
 }

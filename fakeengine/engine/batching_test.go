@@ -95,7 +95,8 @@ func (m *mode) load(t *testing.T) {
 // Three ways to batch the same requests on the same GPU. A static batch leaves
 // the places of short answers empty; continuous batching fills them, at the
 // price that a whole prompt, computed at once, holds up everybody's next token;
-// chunks bound that wait.
+// chunks bound that wait, at a few percent of the throughput: answers are computed
+// more slowly beside a prompt.
 func TestBatchingModes(t *testing.T) {
 	base := serving(28156, 9216)
 	base.MaxNumSeqs, base.MaxModelLen, base.PrefixCaching = 48, 9216, false
@@ -109,8 +110,8 @@ func TestBatchingModes(t *testing.T) {
 		m.load(t)
 		t.Logf("%-10s occupancy %.3f, longest gap %5.1f ms, %d gaps above 50 ms, end %v", m.name, m.occupancy, float64(m.stall)/1e6, m.stalled, m.end)
 	}
-	if !(static.occupancy < 0.5*continuous.occupancy && continuous.occupancy < chunked.occupancy) {
-		t.Errorf("occupancy %.3f, %.3f, %.3f: want static far below continuous, and that below chunked", static.occupancy, continuous.occupancy, chunked.occupancy)
+	if !(static.occupancy < 0.5*continuous.occupancy && chunked.occupancy > 0.95*continuous.occupancy) {
+		t.Errorf("occupancy %.3f, %.3f, %.3f: want static far below continuous, and chunked hardly below it", static.occupancy, continuous.occupancy, chunked.occupancy)
 	}
 	if !(static.stall < continuous.stall/10 && chunked.stall < continuous.stall/5) {
 		t.Errorf("longest gaps %v, %v, %v: want continuous without chunks to be the worst", static.stall, continuous.stall, chunked.stall)
@@ -118,7 +119,7 @@ func TestBatchingModes(t *testing.T) {
 	if static.stalled > 0 || chunked.stalled > 0 || continuous.stalled < 1000 {
 		t.Errorf("%d, %d, %d gaps above 50 ms; want none, many, none", static.stalled, continuous.stalled, chunked.stalled)
 	}
-	if !(chunked.end < continuous.end && continuous.end < static.end) {
-		t.Errorf("ends %v, %v, %v: want static last and chunked first", static.end, continuous.end, chunked.end)
+	if !(float64(chunked.end) < 1.05*float64(continuous.end) && float64(static.end) > 1.5*float64(continuous.end)) {
+		t.Errorf("ends %v, %v, %v: want static last by far, and the others about together", static.end, continuous.end, chunked.end)
 	}
 }

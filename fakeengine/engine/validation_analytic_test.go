@@ -109,14 +109,16 @@ func (s *stage) play(t testing.TB) (ttft, itl float64) {
 	}
 	loop := clock.NewVirtual()
 	s.cfg.FrontEnd = gpu.FrontEndDelay()
-	e, err := New(s.cfg, step, loop)
+	e, err := New(s.cfg, step.Overlap(), loop)
 	if err != nil {
 		t.Fatal(err)
 	}
 	sink := &quiet{}
-	gaps := rng.New(1, "gaps", 0)
+	// Even gaps, a little off any multiple of a step: see offsets.
+	offsets := rng.New(1, "offsets", 0)
 	var seqs []*Seq
-	for at := gaps.Exp() / s.rate; at < s.duration.Seconds(); at += gaps.Exp() / s.rate {
+	for n := 0; float64(n) < s.rate*s.duration.Seconds(); n++ {
+		at := (float64(n) + 0.2*offsets.Float64()) / s.rate
 		id := uint64(len(seqs))
 		q := &Seq{ID: id, Prompt: s.system + s.question, MaxTokens: s.out, Shared: s.system, Sink: sink}
 		for b := range s.system / s.cfg.BlockSize {

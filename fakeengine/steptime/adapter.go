@@ -15,6 +15,10 @@ type AdapterCost struct {
 // vLLM (query-key-value, attention output, gate-up, down).
 const adapterKernels = 8
 
+// kernelLaunch is the seconds between the starts of two short kernels in a CUDA graph:
+// a guess.
+const kernelLaunch = 2e-6
+
 // Adapter is the cost of adapters of the given rank:
 //
 //	fetch  bytes / file rate
@@ -35,7 +39,7 @@ func (a *Analytic) Adapter(rank int) AdapterCost {
 	return AdapterCost{
 		Fetch: ps(file / g.AdapterFile.Value),
 		Load:  ps(part / g.HostLink.Value),
-		Step:  ps(float64(a.model.Layers) * adapterKernels * g.ElementwiseLaunch.Value),
+		Step:  ps(float64(a.model.Layers) * adapterKernels * kernelLaunch),
 		Each:  ps(part / (g.WeightBandwidth.Value * g.HBM.Value)),
 		Token: ps(2 * float64(a.model.AdapterWeights(rank, a.tp)) / (g.MatmulRate.Value * g.Peak.Value)),
 	}

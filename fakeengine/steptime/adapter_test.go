@@ -1,6 +1,7 @@
 package steptime_test
 
 import (
+	"os"
 	"testing"
 	"time"
 
@@ -11,7 +12,11 @@ import (
 )
 
 func TestAdapterCost(t *testing.T) {
-	gpu, err := profiles.LoadGPU("h100-sxm")
+	text, err := os.ReadFile("../../profiles/testdata/complete.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gpu, err := profiles.ParseGPU("complete", text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,13 +12,15 @@ import (
 // PrefillHist, PrefillPairs2):
 //
 //	matmul      L * |weight bytes(T)/(eb*BW), 2*active weights*T/(mfu*F)|_q
-//	kv          L * KV bytes per token and layer * (C + H) / (ekv*BW)
+//	kv          L * KV bytes per token and layer * (C*mix + H) / (ekv*BW)
 //	attention   L * 4 * heads * head dim * (P2/2) / (ma*F)
 //	elementwise L * T * hidden * work
 //	all-reduce  2L * (latency + 2(tp-1)/tp * T * hidden * bytes / bus), tp > 1
 //	head        |head bytes/(eb*BW), 2*head weights*emitting rows/(mfu*F)|_q
-//	launch      L * (launch of matmuls + launch of the rest)
-//	host        step + B * sequence
+//	launch      L * layer launch + GPU step
+//	sequences   B * GPU sequence
+//	host        step + B * sequence; of an engine that overlaps, what of it exceeds
+//	            everything above but kv
 //
 // Weights, heads and KV are those of one of tp ranks. |a,b|_q is the q-norm
 // (a^q + b^q)^(1/q): a maximum without the corner, because memory and compute
@@ -34,13 +36,15 @@ import (
 // w tokens of KV per sequence and w pairs per token instead of C, H and P2. For
 // shorter sequences that is too much, by little.
 //
-// Attention of a step that holds both prompt chunks and decodes is the sum of the
-// two. On GPUs whose kernel serves both in one launch it takes longer than that:
-// tables measured with vLLM 0.19 on an RTX 4090 and an RTX PRO 6000
-// (casys-kaist/LLMServingSim) show decodes cost 2 to 4 times as much beside a
-// chunk. How much depends on the kernel, and no such measurement of the GPUs that
-// have a profile was at hand, so there is no coefficient for it here; a Table
-// holds the effect for the GPU that it was measured on.
+// mix is 1 in a step of answers alone. Beside a prompt, reading their KV cache takes
+// longer, because one kernel serves both: tables measured with vLLM 0.19 on an RTX
+// 4090 (casys-kaist/LLMServingSim) show 2 to 4 times as much. A Table holds that
+// effect as it was measured.
+//
+// The products of routed experts have a sum of their own, at a share of these rates,
+// and a launch per layer.
+//
+// A step is linear in C while its other sums stay the same.
 //
 // Every coefficient is rounded up to whole picoseconds once, when New computes
 // it; a step is integer arithmetic. An Analytic is read-only after New and safe
@@ -55,10 +59,15 @@ type Analytic struct {
 	tokens []int64 // what depends on the number of tokens alone, and what is constant
 	head   []int64 // by emitting rows
 	kv     int64   // per token of context
+	mixed  int64   // per token of context of answers beside a prompt, beyond kv
 	window int64   // per sequence, of the sliding layers
-	seq    int64   // per sequence
-	attn   int64   // per doubled pair of the other layers, in units of 1/pairUnit ps
-	near   int64   // per token of the sliding layers, in the same units
+	gpuSeq int64   // per sequence, of the GPU
+	step   int64   // of the host, and for each sequence:
+	seq    int64
+	attn   int64 // per doubled pair of the other layers, in units of 1/pairUnit ps
+	near   int64 // per token of the sliding layers, in the same units
+
+	overlap bool // the host's share hides behind the GPU's
 }
 
 var (
@@ -91,7 +100,9 @@ func New(gpu profiles.GPU, model profiles.Model, tp, maxTokens int) (*Analytic, 
 	kvRate := gpu.KVBandwidth.Value * gpu.HBM.Value
 	a.kv = ps(float64(model.KVBytesPerToken(tp)) / kvRate)
 	a.window = ps(float64(model.WindowBytes(tp)) / kvRate)
-	a.seq = ps(gpu.Sequence.Value)
+	a.mixed = ps(float64(model.KVBytesPerToken(tp))/kvRate*gpu.MixedKV.Value) - a.kv
+	a.gpuSeq = ps(gpu.GPUSequence.Value)
+	a.step, a.seq = ps(gpu.Step.Value), ps(gpu.Sequence.Value)
 	attnRate := gpu.AttentionRate.Value * gpu.Peak.Value
 	a.attn = ps(pairUnit * a.pairFLOPs(model.FullLayers()) / attnRate / 2)
 	a.near = ps(pairUnit * a.pairFLOPs(model.SlidingLayers) * float64(model.SlidingWindow) / attnRate)
@@ -99,7 +110,7 @@ func New(gpu profiles.GPU, model profiles.Model, tp, maxTokens int) (*Analytic, 
 	a.tokens = make([]int64, maxTokens+1)
 	a.head = make([]int64, maxTokens+1)
 	for t := 1; t <= maxTokens; t++ {
-		a.tokens[t] = a.matmul(t) + a.nearby(t) + a.elementwise(t) + a.allReduce(t) + a.launch() + a.host()
+		a.tokens[t] = a.matmul(t) + a.nearby(t) + a.elementwise(t) + a.allReduce(t) + a.launch()
 		a.head[t] = a.outputHead(t)
 	}
 	return a, nil
@@ -116,7 +127,27 @@ func (a *Analytic) Step(b *Batch) int64 {
 		bill := a.Bill(b)
 		return bill.Total()
 	}
-	return a.tokens[b.Tokens] + a.head[b.Emit] + a.context(b) + a.pairs(b) + a.seq*int64(b.Seqs)
+	work := a.tokens[b.Tokens] + a.head[b.Emit] + a.pairs(b) + a.gpuSeq*int64(b.Seqs)
+	return work + a.context(b) + a.exposed(work, b.Seqs)
+}
+
+// exposed is the host's share of a step that the GPU's work does not hide. Reading
+// the KV cache is no part of that work: a little less is hidden than could be, and a
+// step stays linear in the context.
+func (a *Analytic) exposed(work int64, seqs int) int64 {
+	host := a.step + a.seq*int64(seqs)
+	if a.overlap {
+		return max(0, host-work)
+	}
+	return host
+}
+
+// Overlap returns the step times of an engine that prepares a step while the last one
+// runs.
+func (a *Analytic) Overlap() *Analytic {
+	o := *a
+	o.overlap = true
+	return &o
 }
 
 // PerContext implements Linear.
@@ -124,7 +155,11 @@ func (a *Analytic) PerContext() int64 { return a.kv }
 
 // context is the reading of the KV cache.
 func (a *Analytic) context(b *Batch) int64 {
-	return a.kv*(b.DecodeCtx+b.PrefillHist) + a.window*int64(b.Seqs)
+	t := a.kv*(b.DecodeCtx+b.PrefillHist) + a.window*int64(b.Seqs)
+	if b.Prefills > 0 {
+		t += a.mixed * b.DecodeCtx
+	}
+	return t
 }
 
 // pairs is prompt attention over the whole context, nearby attention within the
@@ -133,7 +168,23 @@ func (a *Analytic) pairs(b *Batch) int64 { return (a.attn*b.PrefillPairs2 + pair
 func (a *Analytic) nearby(t int) int64   { return (a.near*int64(t) + pairUnit - 1) / pairUnit }
 
 func (a *Analytic) matmul(t int) int64 {
-	return ps(float64(a.model.Layers) * a.blend(a.layerRead(t), a.layerWork(t)))
+	if a.model.Experts == 0 {
+		return ps(float64(a.model.Layers) * a.blend(a.layerRead(t), a.layerWork(t)))
+	}
+	share := a.gpu.ExpertShare.Value
+	read, work := a.expertRead(t), a.expertWork(t)
+	dense := a.blend(a.layerRead(t)-read, a.layerWork(t)-work)
+	return ps(float64(a.model.Layers) * (dense + a.blend(read/share, work/share)))
+}
+
+// expertRead and expertWork are the parts of layerRead and layerWork that routed
+// experts have.
+func (a *Analytic) expertRead(t int) float64 {
+	return a.model.ExpertBytes(t) / float64(a.tp) / (a.rates.Bandwidth * a.gpu.HBM.Value)
+}
+
+func (a *Analytic) expertWork(t int) float64 {
+	return 2 * float64(a.model.ActiveExpertWeights()) / float64(a.tp) * float64(t) / (a.rates.Matmul * a.rates.Peak)
 }
 
 // layerRead and layerWork are the seconds in which one rank could read, and
@@ -170,7 +221,11 @@ func (a *Analytic) blend(read, work float64) float64 {
 }
 
 func (a *Analytic) launch() int64 {
-	return ps(float64(a.model.Layers) * (a.gpu.MatmulLaunch.Value + a.gpu.ElementwiseLaunch.Value))
+	each := a.gpu.LayerLaunch.Value
+	if a.model.Experts > 0 {
+		each += a.gpu.ExpertLaunch.Value
+	}
+	return ps(float64(a.model.Layers)*each + a.gpu.GPUStep.Value)
 }
 
 func (a *Analytic) elementwise(t int) int64 {
@@ -186,8 +241,6 @@ func (a *Analytic) allReduce(t int) int64 {
 	share := 2 * float64(a.tp-1) / float64(a.tp)
 	return ps(2 * float64(a.model.Layers) * (a.gpu.AllReduceLatency.Value + share*message/a.bus))
 }
-
-func (a *Analytic) host() int64 { return ps(a.gpu.Step.Value) }
 
 // ps rounds seconds up to picoseconds, so that no step becomes faster than its
 // exact value.

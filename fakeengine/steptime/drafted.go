@@ -40,6 +40,7 @@ func NewDrafted(target, drafter *Analytic, k int) (*Drafted, error) {
 // the target, and the passes are launched as one.
 func DraftGPU(gpu profiles.GPU) profiles.GPU {
 	gpu.Step.Value, gpu.Sequence.Value = 0, 0
+	gpu.GPUStep.Value, gpu.GPUSequence.Value = 0, 0
 	return gpu
 }
 

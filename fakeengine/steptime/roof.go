@@ -25,7 +25,7 @@ func (a *Analytic) Bound(b *Batch) (bound Bound, ps int64) {
 		{ComputeBound, bill.Attention + bill.Elementwise},
 		{KVBound, bill.KV},
 		{LinkBound, bill.AllReduce},
-		{LaunchBound, bill.Launch + bill.Step + bill.Sequences},
+		{LaunchBound, bill.Launch + bill.Sequences + bill.Host},
 	}
 	charge := func(ps int64, computes bool) {
 		if computes {

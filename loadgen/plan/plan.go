@@ -43,6 +43,7 @@ type Plan struct {
 	EngineLongPrefill         int     `yaml:"engine.long-prefill-token-threshold" group:"engine" help:"most tokens of one prompt in one step; 0: no limit but the budget"`
 	EngineReserveFullISL      bool    `yaml:"engine.scheduler-reserve-full-isl" group:"engine" help:"admit a request only when its whole prompt fits into free KV blocks; unless given, by --engine"`
 	EngineWatermark           float64 `yaml:"engine.watermark" group:"engine" help:"share of the KV blocks kept free at admission; unless given, by --engine"`
+	EngineHostOverlap         bool    `yaml:"engine.host-overlap" group:"engine" help:"prepare a step while the GPU computes the last one, so that the host's work is hidden; unless given, by --engine"`
 	EngineAsync               bool    `yaml:"engine.async-scheduling" group:"engine" help:"schedule the step after the next one when a step ends, while the next one executes; unless given, by --engine"`
 	EnginePrependUnhashed     bool    `yaml:"engine.prepend-unhashed-blocks" group:"engine" help:"use KV blocks without cached content before those with it; unless given, by --engine"`
 	EnginePolicy              string  `yaml:"engine.scheduling-policy" group:"engine" help:"order of waiting requests: fcfs, priority"`
@@ -121,6 +122,7 @@ func Default() Plan {
 		EnginePrefixCaching:       true,
 		EngineChunkedPrefill:      true,
 		EngineReserveFullISL:      true,
+		EngineHostOverlap:         true,
 		EngineAsync:               true,
 		EnginePolicy:              "fcfs",
 		EngineBatching:            "continuous",

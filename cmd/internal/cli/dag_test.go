@@ -33,6 +33,7 @@ var layers = []struct {
 	{0, "datasets"},
 	{0, "datasets/*"},
 	{0, "profiles"},
+	{1, "profiles/fit"},
 	{0, "profiles/evidence"},
 	{1, "loadgen/schedule"},
 	{1, "loadgen/wire"},

@@ -40,6 +40,9 @@ func newHardware(p *plan.Plan) (h hardware, err error) {
 	if h.step, err = steptime.New(h.gpu, h.model, h.tp, p.EngineMaxNumBatchedTokens); err != nil {
 		return h, fmt.Errorf("--tp: %w", err)
 	}
+	if p.EngineHostOverlap {
+		h.step = h.step.Overlap()
+	}
 	inMemory, err := h.addDrafter(p)
 	if err != nil {
 		return h, err

@@ -34,10 +34,10 @@ func preset(p *plan.Plan, engine, gpu, drafter string) error {
 		return fmt.Errorf("--gpu: %w", err)
 	}
 	if engine != "" {
-		p.EngineAsync = e.AsyncScheduling.Value
+		p.EngineAsync, p.EngineHostOverlap = e.AsyncScheduling.Value, e.HostOverlap.Value
 	}
 	if !ahead(p.EngineSpecMethod) {
-		p.EngineAsync = false
+		p.EngineAsync, p.EngineHostOverlap = false, false
 	}
 	if engine == "" && gpu == "" {
 		return nil

@@ -33,14 +33,14 @@ func TestPreset(t *testing.T) {
 	}{
 		{"nothing named", "", "", "", func(*plan.Plan) {}},
 		{"old engine", "vllm@0.10", "", "", func(p *plan.Plan) {
-			p.Engine, p.EngineAsync, p.EngineReserveFullISL = "vllm@0.10", false, false
+			p.Engine, p.EngineAsync, p.EngineHostOverlap, p.EngineReserveFullISL = "vllm@0.10", false, false, false
 			p.EngineSpecAdmission = true
 			p.EngineMaxNumBatchedTokens, p.EngineMaxNumSeqs = 8192, 1024
 		}},
 		{"drafter that is scheduled ahead of", "", "", "eagle", func(p *plan.Plan) { p.EngineSpecMethod = "eagle" }},
-		{"drafter that is waited for", "", "", "ngram", func(p *plan.Plan) { p.EngineSpecMethod, p.EngineAsync = "ngram", false }},
+		{"drafter that is waited for", "", "", "ngram", func(p *plan.Plan) { p.EngineSpecMethod, p.EngineAsync, p.EngineHostOverlap = "ngram", false, false }},
 		{"engine and drafter", "vllm@0.19", "", "draft_model", func(p *plan.Plan) {
-			p.EngineSpecMethod, p.EngineAsync = "draft_model", false
+			p.EngineSpecMethod, p.EngineAsync, p.EngineHostOverlap = "draft_model", false, false
 			p.EngineMaxNumSeqs = 1024
 		}},
 		{"other GPU", "", "a100-sxm-80gb", "", func(p *plan.Plan) {

@@ -151,8 +151,8 @@ type billMS struct {
 	AllReduce   float64 `json:"all_reduce"`
 	Head        float64 `json:"head"`
 	Launch      float64 `json:"launch"`
-	Step        float64 `json:"per_step"`
 	Sequences   float64 `json:"per_sequence"`
+	Host        float64 `json:"host"`
 }
 
 func newExplanation(h *hardware) *explanation {
@@ -193,7 +193,7 @@ func (x *explanation) add(h *hardware, s shape, budget int) {
 	bill := h.step.Bill(&b)
 	e.Bill = billMS{
 		Matmul: ms(bill.Matmul), KV: ms(bill.KV), Attention: ms(bill.Attention), Elementwise: ms(bill.Elementwise),
-		AllReduce: ms(bill.AllReduce), Head: ms(bill.Head), Launch: ms(bill.Launch), Step: ms(bill.Step), Sequences: ms(bill.Sequences),
+		AllReduce: ms(bill.AllReduce), Head: ms(bill.Head), Launch: ms(bill.Launch), Sequences: ms(bill.Sequences), Host: ms(bill.Host),
 	}
 	e.StepMS, e.FloorMS = ms(bill.Total()), ms(h.step.Floor(&b))
 	e.Roof = newRoofPoint(h, &b, bill.Total())
@@ -254,8 +254,8 @@ func (x *explanation) text(w io.Writer, h *hardware) error {
 		{"all-reduce", func(b *billMS) float64 { return b.AllReduce }},
 		{"output head", func(b *billMS) float64 { return b.Head }},
 		{"kernel launches", func(b *billMS) float64 { return b.Launch }},
-		{"host, per step", func(b *billMS) float64 { return b.Step }},
-		{"host, per sequence", func(b *billMS) float64 { return b.Sequences }},
+		{"per sequence", func(b *billMS) float64 { return b.Sequences }},
+		{"wait for the host", func(b *billMS) float64 { return b.Host }},
 	} {
 		x.line(&b, part.name, func(e *explainedStep) string { return number(part.of(&e.Bill)) })
 	}

@@ -37,7 +37,7 @@ func TestExplanationAddsUp(t *testing.T) {
 		x.add(&h, s, p.EngineMaxNumBatchedTokens)
 		e := x.Steps[0]
 		b := e.Bill
-		sum := b.Matmul + b.KV + b.Attention + b.Elementwise + b.AllReduce + b.Head + b.Launch + b.Step + b.Sequences
+		sum := b.Matmul + b.KV + b.Attention + b.Elementwise + b.AllReduce + b.Head + b.Launch + b.Sequences + b.Host
 		if math.Abs(sum-e.StepMS) > 1e-6*e.StepMS {
 			rt.Errorf("parts of %.6f ms for a step of %.6f ms", sum, e.StepMS)
 		}
