@@ -21,9 +21,11 @@ func skip(format string, args ...any) error { return &Skipped{fmt.Sprintf(format
 
 // hardware is what a step-time model is made for.
 type hardware struct {
-	gpu, model string
-	dtype, kv  string // as the table spells them
-	tp         int
+	gpu, family string // kind of GPU and of engine
+	overlap     bool   // the engine prepares a step while the last one runs
+	model       string
+	dtype, kv   string // as the table spells them
+	tp          int
 }
 
 // setup is the fake engine that stands for the real ones of some rows.
@@ -47,7 +49,10 @@ func (r *runner) setupOf(p *evidence.Point) (*setup, error) {
 	if p.Replicas > 1 || p.GPUs > p.TP {
 		return nil, skip("%d GPUs in %d replicas: one engine is compared", p.GPUs, max(p.Replicas, 1))
 	}
-	h := hardware{name, sameShape(p.ModelKey), p.DType, p.KVDType, p.TP}
+	h := hardware{
+		gpu: name, family: profiles.Family(p.Engine, p.EngineVersion), overlap: profiles.Overlaps(p.Engine, p.EngineVersion),
+		model: p.ModelKey, dtype: p.DType, kv: p.KVDType, tp: p.TP,
+	}
 	s := r.setups[h]
 	if s == nil {
 		s = &setup{kind: name, tp: p.TP}
@@ -58,16 +63,20 @@ func (r *runner) setupOf(p *evidence.Point) (*setup, error) {
 }
 
 func (s *setup) load(h hardware, own *profiles.GPU) (err error) {
-	if own != nil && own.Name == h.gpu {
-		s.gpu = *own
-	} else if s.gpu, err = profiles.LoadGPU(h.gpu); err != nil {
+	if s.gpu, _, err = profiles.LoadGPUUnder(h.gpu, h.family); err != nil {
 		return skip("no profile of the GPU %s", h.gpu)
+	}
+	if own != nil && own.Name == s.gpu.Name {
+		s.gpu = *own
 	}
 	if s.model, err = modelOf(h); err != nil {
 		return err
 	}
 	if s.step, err = steptime.New(s.gpu, s.model, h.tp, tableTokens); err != nil {
 		return skip("%v", err)
+	}
+	if h.overlap {
+		s.step = s.step.Overlap()
 	}
 	return nil
 }
@@ -85,17 +94,6 @@ func gpuOf(p *evidence.Point) (string, error) {
 		return "a100-sxm-80gb", nil
 	}
 	return strings.ToLower(p.GPU), nil
-}
-
-// sameShape is the profile of a checkpoint that differs in its weights alone.
-func sameShape(key string) string {
-	switch key {
-	case "llama-3-8b":
-		return "llama-3.1-8b"
-	case "llama-3-70b", "llama-3.3-70b":
-		return "llama-3.1-70b"
-	}
-	return key
 }
 
 func modelOf(h hardware) (profiles.Model, error) {

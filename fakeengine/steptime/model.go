@@ -44,9 +44,9 @@ type Model interface {
 	Step(b *Batch) int64
 }
 
-// Linear is a Model that keeps no state, and whose steps grow by the same time for
-// each token of DecodeCtx, whatever else they compute. It does not read DecodeMax,
-// which may be left at 0.
+// Linear is a Model that keeps no state, and whose steps without prompts grow by the
+// same time for each token of DecodeCtx, whatever else they compute. It does not read
+// DecodeMax, which may be left at 0.
 type Linear interface {
 	Model
 	// PerContext is that time in picoseconds.
