@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
@@ -69,6 +70,9 @@ type Config struct {
 	FrontEnd time.Duration
 	// LoRA is the engine's adapters; the zero value: none.
 	LoRA LoRA
+	// Offload is the KV cache's tier in host memory; the zero value: none. It needs
+	// PrefixCaching.
+	Offload Offload
 	// EveryStep makes each boundary between steps an event of the loop, and walks
 	// all running sequences in each step. The result is the same, and takes much
 	// longer; it is the reference that the engine is tested against.
@@ -114,7 +118,7 @@ func (c *Config) validate() error {
 	case !c.ChunkedPrefill && c.Batching != Static && c.MaxNumBatchedTokens < c.MaxModelLen:
 		return fmt.Errorf("engine: MaxNumBatchedTokens is %d, less than MaxModelLen %d: without chunked prefill a prompt must fit into one step; raise the one, lower the other, or turn ChunkedPrefill on", c.MaxNumBatchedTokens, c.MaxModelLen)
 	}
-	if err := c.LoRA.validate(); err != nil {
+	if err := errors.Join(c.LoRA.validate(), c.Offload.validate()); err != nil {
 		return fmt.Errorf("engine: %w", err)
 	}
 	if err := c.Speculation.validate(c.AsyncScheduling); err != nil {

@@ -33,6 +33,9 @@
 //	R27-R31  speculative decoding (package spec has the chance in it)
 //	R32-R33  the instants of a request
 //
+// KV blocks may have a second tier in host memory (Config.Offload), from which
+// evicted content is loaded while others go on.
+//
 // LoRA adapters have places on the GPU and in host memory; what a step lacks is
 // brought before it starts.
 //

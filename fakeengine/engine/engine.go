@@ -33,6 +33,7 @@ type Engine struct {
 	transit, inbox, blocked, aside, fetched, running, held list
 	waiting                                                queue
 	lora                                                   *adapters // nil: none are served
+	host                                                   *host     // nil: KV blocks are on the GPU only
 	group                                                  group
 	log                                                    stepLog
 	groups                                                 bool // whether there may be one
@@ -90,6 +91,7 @@ func New(cfg Config, m steptime.Model, loop clock.Loop) (*Engine, error) {
 	pool, err := kv.New(kv.Config{
 		Blocks: cfg.NumGPUBlocks, BlockSize: cfg.BlockSize, Caching: cfg.PrefixCaching,
 		UnnamedFirst: cfg.PrependUnhashed, HeadFirst: cfg.ablate.headFirstFree,
+		HostBlocks: cfg.Offload.Blocks,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("engine %d: %w", cfg.ID, err)
@@ -100,8 +102,9 @@ func New(cfg Config, m steptime.Model, loop clock.Loop) (*Engine, error) {
 		budget:    cfg.MaxNumBatchedTokens,
 		model:     m, loop: loop, kv: pool, depth: 1, armed: clock.Never, lora: newAdapters(cfg.LoRA),
 	}
-	// Drafts and adapters make rows differ from each other.
-	e.groups = !cfg.EveryStep && cfg.Speculation.Model == nil && e.lora == nil
+	// Drafts and adapters make rows differ from each other, and host memory gets each
+	// block when it is full.
+	e.groups = !cfg.EveryStep && cfg.Speculation.Model == nil && e.lora == nil && cfg.Offload.Blocks == 0
 	if e.groups {
 		e.linear, _ = m.(steptime.Linear)
 	}
@@ -122,6 +125,7 @@ func New(cfg Config, m steptime.Model, loop clock.Loop) (*Engine, error) {
 	}
 	e.waiting.byPriority = cfg.Policy == Priority
 	e.landing.e, e.boundary.e = e, e
+	e.host = newHost(e, cfg.Offload)
 	return e, nil
 }
 
@@ -209,6 +213,9 @@ func (e *Engine) Abort(s *Seq) {
 		}
 	}
 	e.leave(s, now, Aborted)
+	if e.host != nil {
+		e.host.release(now)
+	}
 	e.roomier()
 	if !e.stepping {
 		e.arm()
@@ -233,6 +240,9 @@ func (e *Engine) leave(s *Seq, now clock.Time, why Finish) {
 	s.arrived(now)
 	s.resume(now)
 	s.settle(now)
+	if e.host != nil {
+		e.host.forget(s)
+	}
 	if in := s.sched.in; in == &e.waiting.list {
 		e.waiting.remove(s)
 	} else {

@@ -46,6 +46,9 @@ func drawConfig(t *rapid.T) Config {
 	if n := rapid.IntRange(0, 3).Draw(t, "adapters"); n > 0 {
 		cfg.LoRA = LoRA{MaxLoras: n, MaxCPULoras: n + rapid.IntRange(0, 2).Draw(t, "more in host memory")}
 	}
+	if n := rapid.IntRange(-20, 40).Draw(t, "host blocks"); n > 0 && cfg.PrefixCaching {
+		cfg.Offload = Offload{Blocks: n, Copy: rapid.SampledFrom([]int64{0, 1, 300_000_000, 1_500_000_000}).Draw(t, "ps of a copy")}
+	}
 	cfg.NumGPUBlocks = 1 + (40+cfg.BlockSize-1)/cfg.BlockSize + rapid.IntRange(0, 40).Draw(t, "more blocks")
 	if rapid.IntRange(0, 2).Draw(t, "speculation") == 0 {
 		cfg.Speculation = drawSpeculation(t, &cfg)
@@ -209,7 +212,7 @@ func (w *watch) checkWork(b *steptime.Batch) {
 			w.rt.Fatalf("invariant 9: sequence %d runs, has no row, and %d tokens of budget are left", s.ID, e.budget-b.Tokens)
 		}
 	}
-	if e.fetched.n > 0 && e.lora == nil && !e.preempted && e.cfg.Batching != Static && e.running.n < e.cfg.MaxNumSeqs {
+	if e.fetched.n > 0 && e.lora == nil && e.cfg.ChunkedPrefill && !e.preempted && e.cfg.Batching != Static && e.running.n < e.cfg.MaxNumSeqs {
 		w.rt.Fatalf("invariant 9: sequence %d has its KV and was not admitted", e.fetched.head.ID)
 	}
 	s := e.waiting.first()
@@ -227,7 +230,7 @@ func (w *watch) checkWork(b *steptime.Batch) {
 	if s.Remote != nil && !s.sched.asked {
 		need = s.Prompt
 	}
-	if e.cfg.ReserveFullISL {
+	if e.cfg.ReserveFullISL || e.host != nil { // what is loaded takes room for all
 		need = max(need, s.tokens())
 	}
 	if e.kv.Blocks(need)+e.watermark <= e.kv.Free() {

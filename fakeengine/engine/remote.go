@@ -40,10 +40,16 @@ func (e *Engine) reserve(s *Seq, now clock.Time) bool {
 // policy: it holds blocks that they may be waiting for.
 func (e *Engine) Fetched(s *Seq) {
 	e.catchUp()
-	if s.sched.in != &e.blocked {
-		return
+	if s.sched.in == &e.blocked {
+		e.arrive(s, s.Prompt-1)
 	}
+}
+
+// arrive says that the first tokens tokens of a blocked sequence, which has blocks
+// for all of them, have their KV.
+func (e *Engine) arrive(s *Seq, tokens int) {
 	now := e.loop.Now()
+	s.sched.brought = tokens
 	s.arrived(now)
 	e.blocked.remove(s)
 	at := e.fetched.tail
@@ -51,31 +57,39 @@ func (e *Engine) Fetched(s *Seq) {
 		at = at.sched.prev
 	}
 	e.fetched.insertAfter(at, s)
-	e.kv.Fill(&s.sched.table, s.Prompt-1)
+	e.kv.Fill(&s.sched.table, tokens)
 	e.stuck = false
 	e.wake()
 }
 
 // resumeFetched admits those whose KV has come while the budget lasts, which it
-// returns. Each has all of its prompt but the last token, which is computed here
-// in any case: it is the one that gives the first token. One whose adapter has no
-// place in the step waits for the next.
+// returns. Each has all or part of its tokens but the last one, which is computed
+// here in any case: it is the one that gives the next token. One whose adapter has
+// no place in the step waits for the next.
 func (e *Engine) resumeFetched(st *step, now clock.Time, budget int) (left int) {
 	var next *Seq
 	for s := e.fetched.head; s != nil && budget > 0 && e.seqs() < e.cfg.MaxNumSeqs; s = next {
 		next = s.sched.next
+		if e.lora != nil && !e.lora.admits(s.Adapter) {
+			continue
+		}
+		n := e.chunk(s.tokens() - s.sched.brought)
+		if !e.cfg.ChunkedPrefill && n > budget {
+			return 0 // nor does anybody behind it
+		}
 		if e.lora != nil {
-			if !e.lora.admits(s.Adapter) {
-				continue
-			}
 			e.lora.join(s.Adapter)
 		}
+		n = min(n, budget)
 		e.fetched.remove(s)
 		e.admit(s)
-		s.Scheduled = now
-		s.sched.computed, s.sched.goal = s.Prompt-1, s.Prompt
-		e.advance(st, s, 1)
-		budget--
+		if !s.Scheduled.Known() {
+			s.Scheduled = now
+		}
+		s.resume(now)
+		s.sched.computed, s.sched.goal = s.sched.brought, s.tokens()
+		e.advance(st, s, n)
+		budget -= n
 	}
 	return budget
 }

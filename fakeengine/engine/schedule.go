@@ -57,13 +57,17 @@ func (e *Engine) schedule(now clock.Time) bool {
 	} else {
 		e.share(st)
 	}
+	end := e.endPS + st.ps
 	if e.flying == 0 {
-		e.endPS += st.ps
+		e.endPS = end
 	}
 	e.flying++
 	e.scheduled++
 	e.scheduledAt = e.finished
 	e.group.ctx += int64(e.group.n)
+	if e.host != nil {
+		e.host.store(now, end)
+	}
 	return true
 }
 
@@ -165,6 +169,15 @@ func (e *Engine) scheduleWaiting(st *step, now clock.Time, budget int) {
 		if e.cfg.ablate.coldResume && s.Preemptions > 0 {
 			hit = 0
 		}
+		if e.host != nil {
+			switch e.host.fetch(s, now, hit) {
+			case comes:
+				continue
+			case noRoom:
+				e.short(s)
+				return
+			}
+		}
 		computed := hit * e.cfg.BlockSize
 		n := e.chunk(tokens - computed)
 		if !e.cfg.ChunkedPrefill && n > budget {
@@ -183,16 +196,16 @@ func (e *Engine) scheduleWaiting(st *step, now clock.Time, budget int) {
 			a.Spare = e.watermark
 		}
 		if !e.kv.Admit(&s.sched.table, a) {
-			if !s.sched.short {
-				s.sched.short = true
-				e.counters.kvWaits++
-			}
+			e.short(s)
 			// Decodes take blocks, so that the need for all of its blocks never comes
 			// to fit; that for the rest of a chunk could, when hits are lost.
 			e.stuck = a.Reserve > 0 || hit == 0
 			return
 		}
 		e.kv.Query(tokens, hit)
+		if e.host != nil {
+			e.kv.HostQuery(tokens-computed, 0)
+		}
 		e.waiting.remove(s)
 		e.admit(s)
 		if !s.Scheduled.Known() {
@@ -213,6 +226,14 @@ func (e *Engine) admit(s *Seq) {
 	e.running.pushBack(s)
 	e.admitted++
 	s.sched.order = e.admitted
+}
+
+// short counts a sequence that waits for KV blocks, once.
+func (e *Engine) short(s *Seq) {
+	if !s.sched.short {
+		s.sched.short = true
+		e.counters.kvWaits++
+	}
 }
 
 // wants is the number of tokens that a running sequence would have computed in one

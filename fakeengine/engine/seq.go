@@ -129,6 +129,8 @@ type schedState struct {
 	since   int64
 
 	asked       bool       // Remote was
+	follows     bool       // it waits for what another sequence has loaded
+	brought     int        // tokens whose KV was or is being loaded
 	preemptedAt clock.Time // Never: not preempted now
 	luck        spec.Request
 	// blockedAt is when it began to wait for a transfer; Never: it does not.

@@ -29,6 +29,12 @@ type Stats struct {
 	// PromptTokens counts the prompts of sequences that gave a first token,
 	// GenerationTokens the output tokens.
 	PromptTokens, GenerationTokens int64
+	// HostQueries and HostHits are in tokens: what the GPU did not have at an
+	// admission, and what of it host memory had. HostLoads and HostStores count
+	// blocks that crossed the link, HostFailures those that found no room there.
+	HostQueries, HostHits, HostLoads, HostStores, HostFailures int64
+	// HostLoadPS and HostStorePS are for how long, in picoseconds.
+	HostLoadPS, HostStorePS int64
 	// AdapterLoads counts LoRA adapters that were copied to the GPU, AdapterFetches
 	// those of them that were read from their files first.
 	AdapterLoads, AdapterFetches int64
@@ -50,6 +56,11 @@ func (e *Engine) Stats() Stats {
 		PromptTokens: c.prompt, GenerationTokens: c.generated - e.untold(),
 		Finished: c.finished, Aborted: c.aborted,
 		Steps: c.steps, BusyPS: c.busyPS,
+	}
+	if e.host != nil {
+		c := e.kv.HostCounters()
+		out.HostQueries, out.HostHits, out.HostLoads, out.HostStores, out.HostFailures = c.Queries, c.Hits, c.Loaded, c.Stored, c.Failures
+		out.HostLoadPS, out.HostStorePS = e.host.loading, e.host.storing
 	}
 	if e.lora != nil {
 		out.AdapterLoads, out.AdapterFetches = e.lora.loads, e.lora.fetches

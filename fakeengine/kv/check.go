@@ -31,6 +31,11 @@ func (p *Pool) Check(tables []*Table) error {
 	if err := p.checkFree(refs); err != nil {
 		return err
 	}
+	if p.host != nil {
+		if err := p.host.check(); err != nil {
+			return err
+		}
+	}
 	for name, id := range p.index {
 		if !p.named(id, shared, name) {
 			return fmt.Errorf("index: block %d does not carry name %#x", id, name)

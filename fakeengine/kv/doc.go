@@ -3,6 +3,8 @@
 // of chained hashes. It follows the block pool and cache manager of vLLM v1
 // (rules R2, R10, R13 and R16 to R20 in the engine's tests).
 //
+// A pool may have a second tier in host memory, see Host.
+//
 // It holds no keys or values, decides nothing about scheduling, and knows no
 // time. A Pool is used from one goroutine.
 package kv

@@ -44,6 +44,9 @@ type Config struct {
 	// evicted at the end that others could share. No engine should; it shows what
 	// the order is worth.
 	HeadFirst bool
+	// HostBlocks is the number of blocks in host memory; 0: there is no such tier.
+	// It needs Caching.
+	HostBlocks int
 }
 
 // Pool is the block account of one engine.
@@ -57,6 +60,8 @@ type Pool struct {
 	caching bool
 	// unnamedFirst and headFirst are as in Config.
 	unnamedFirst, headFirst bool
+
+	host *Host // nil: none
 
 	owners   uint64
 	spare    [][]int32 // backing arrays of closed tables
@@ -75,6 +80,13 @@ func New(c Config) (*Pool, error) {
 	p := &Pool{
 		blocks: make([]block, c.Blocks), size: c.BlockSize, free: c.Blocks - 1,
 		caching: c.Caching, unnamedFirst: c.UnnamedFirst, headFirst: c.HeadFirst,
+	}
+	var err error
+	if p.host, err = newHost(c.HostBlocks); err != nil {
+		return nil, fmt.Errorf("kv pool: %w", err)
+	}
+	if p.host != nil && !c.Caching {
+		return nil, fmt.Errorf("kv pool of %d blocks in host memory: they are found by content, which needs caching", c.HostBlocks)
 	}
 	if c.Caching {
 		p.index = make(map[uint64]int32)

@@ -171,6 +171,9 @@ func (p *Pool) register(t *Table, tokens int) {
 		} else {
 			b.kind, b.name = private, t.name(t.full)
 		}
+		if p.host != nil {
+			p.host.fresh = append(p.host.fresh, content{b.kind, b.name})
+		}
 	}
 }
 

@@ -27,6 +27,7 @@ type script struct {
 	frontEnd               time.Duration
 	step                   steptime.Model
 	loras                  int // places for adapters
+	host                   engine.Offload
 	prefill, mostLocal     int // prefill replicas; 0: none
 	link                   disagg.Link
 	items                  []item
@@ -49,6 +50,9 @@ func drawScript(t *rapid.T) script {
 		step:     rapid.SampledFrom([]steptime.Model{flat(step), linear{}}).Draw(t, "step"),
 	}
 	s.loras = rapid.IntRange(1, 3).Draw(t, "places for adapters")
+	if n := rapid.IntRange(-10, 40).Draw(t, "host blocks"); n > 0 {
+		s.host = engine.Offload{Blocks: n, Copy: rapid.SampledFrom([]int64{1, 1e9, 1e10}).Draw(t, "copy")}
+	}
 	// Names and salts that are alike, to be told apart.
 	names := []string{"", "a", "b"}
 	if rapid.Bool().Draw(t, "split") {

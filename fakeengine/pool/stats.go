@@ -59,6 +59,13 @@ func add(t, s *engine.Stats) {
 	t.Recomputed += s.Recomputed
 	t.PromptTokens += s.PromptTokens
 	t.GenerationTokens += s.GenerationTokens
+	t.HostQueries += s.HostQueries
+	t.HostHits += s.HostHits
+	t.HostLoads += s.HostLoads
+	t.HostStores += s.HostStores
+	t.HostFailures += s.HostFailures
+	t.HostLoadPS += s.HostLoadPS
+	t.HostStorePS += s.HostStorePS
 	t.AdapterLoads += s.AdapterLoads
 	t.AdapterFetches += s.AdapterFetches
 	t.Finished += s.Finished

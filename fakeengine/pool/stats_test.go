@@ -19,6 +19,7 @@ func TestStatsAddUp(t *testing.T) {
 	c := config(t, loop, 3, "least-outstanding")
 	c.Engine.NumGPUBlocks, c.Engine.MaxNumSeqs, c.Engine.FrontEnd = 25, 4, time.Millisecond
 	c.Engine.ReserveFullISL = false
+	c.Engine.Offload = engine.Offload{Blocks: 7, Copy: 1e10}
 	c.Engine.LoRA = engine.LoRA{MaxLoras: 1, MaxCPULoras: 1}
 	p := build(t, c)
 	for i := range 60 {
