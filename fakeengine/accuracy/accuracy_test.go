@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -130,6 +131,15 @@ func TestImpossible(t *testing.T) {
 	}
 }
 
+// TestImpossibleRowAmongOthers: one such row does not spoil a table.
+func TestImpossibleRowAmongOthers(t *testing.T) {
+	good := llama + "step_decode,,8,,,1024,,9.5,,,,,,,"
+	got, missed, err := accuracy.Compare(table(t, good, strings.Replace(good, "9.5", "0.9", 1), good), nil)
+	if err != nil || len(got) != 2 || len(missed) != 1 || !strings.Contains(missed[0].Why, "faster than") {
+		t.Errorf("%d comparisons, misses %+v, error %v", len(got), missed, err)
+	}
+}
+
 func TestOwnProfile(t *testing.T) {
 	own, err := profiles.LoadGPU("h100-sxm")
 	if err != nil {
@@ -150,24 +160,22 @@ func TestOwnProfile(t *testing.T) {
 	}
 }
 
-// TestPublished runs over everything that ships: every row is predicted, whatever
-// the processors at hand, and the split into eras, GPUs and sources loses none.
+// TestPublished runs over everything that ships: the shipped profiles keep their
+// bounds, every row is predicted or missed, and the split into eras, GPUs and sources
+// loses none.
 func TestPublished(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs hundreds of loads")
 	}
-	points, err := evidence.Published()
+	some, err := evidence.Published()
 	if err != nil {
 		t.Fatal(err)
-	}
-	var some []evidence.Point
-	for i := 0; i < len(points); i += 7 {
-		some = append(some, points[i])
 	}
 	got, missed, err := accuracy.Compare(some, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	checkBounds(t, got)
 	rows := map[string]bool{}
 	steps := 0
 	for i := range got {
@@ -208,5 +216,21 @@ func TestOn(t *testing.T) {
 	}
 	if got := accuracy.On(rows, []string{"a100-sxm-80gb"}); got != nil {
 		t.Errorf("got %v", got)
+	}
+}
+
+// checkBounds: all bounds are checked and hold. One known exception is left out: the
+// KV blocks of Llama 4 Scout, whose image encoder and unquantized attention take
+// memory that its profile does not count.
+func checkBounds(t *testing.T, got []accuracy.Comparison) {
+	t.Helper()
+	inside, _ := accuracy.Validated(got)
+	inside = slices.DeleteFunc(inside, func(c accuracy.Comparison) bool {
+		return c.Measure == accuracy.Blocks && c.Point.ModelKey == "llama-4-scout-17b-16e"
+	})
+	for _, s := range accuracy.Judge(inside, accuracy.Bounds(), []string{"h100-sxm", "a100-sxm-80gb", "mi300x"}) {
+		if s.Verdict() != accuracy.Within {
+			t.Errorf("%s %s: %s: n %d, median %.3f, p90 %.3f, worst %.3f", s.GPU, s.Name, s.Verdict(), s.N, s.Median, s.P90, s.Largest)
+		}
 	}
 }

@@ -15,9 +15,10 @@ import (
 )
 
 // Compare predicts what each row measured, with own in place of the embedded
-// profile of its name; own may be nil. Rows that can't be predicted are misses. An
-// error is a row that contradicts what the GPU can do at all, which means that a
-// unit or the configuration is wrong; it is an *evidence.Error.
+// profile of its name; own may be nil. Rows that can't be predicted are misses, and so
+// are figures that no GPU could reach at its peak rates: published tables hold a few.
+// Where half of the rows are such, a unit is wrong: the error, an *evidence.Error,
+// names the first.
 //
 // Engines run in as many goroutines as there are processors; the result does not
 // depend on that.
@@ -28,9 +29,9 @@ func Compare(points []evidence.Point, own *profiles.GPU) ([]Comparison, []Miss, 
 		t := &tasks[i]
 		t.point = &points[i]
 		t.err = r.prepare(t)
-		if e, ok := errors.AsType[*evidence.Error](t.err); ok {
-			return nil, nil, e
-		}
+	}
+	if err := wrongUnits(tasks); err != nil {
+		return nil, nil, err
 	}
 	r.runAll()
 	var out []Comparison
@@ -49,11 +50,33 @@ func Compare(points []evidence.Point, own *profiles.GPU) ([]Comparison, []Miss, 
 		}
 		if s, ok := errors.AsType[*Skipped](t.err); ok {
 			missed = append(missed, Miss{t.point, s.Why})
+		} else if _, ok := errors.AsType[*evidence.Error](t.err); ok {
+			missed = append(missed, Miss{t.point, "faster than the GPU at its peak rates"})
 		} else if t.err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", t.point.Where(), t.err)
 		}
 	}
 	return out, missed, nil
+}
+
+// wrongUnits is the first impossible figure if they are half of what could be
+// predicted, or more.
+func wrongUnits(tasks []task) error {
+	var first error
+	impossible, possible := 0, 0
+	for i := range tasks {
+		if e, ok := errors.AsType[*evidence.Error](tasks[i].err); ok {
+			if impossible++; first == nil {
+				first = e
+			}
+		} else if tasks[i].err == nil {
+			possible++
+		}
+	}
+	if impossible >= possible {
+		return first
+	}
+	return nil
 }
 
 // On returns the rows that were measured on one of the GPUs, named as profiles are.
@@ -175,7 +198,7 @@ func (j *job) do() {
 // finish appends the comparisons of a row.
 func (t *task) finish(out []Comparison) []Comparison {
 	p := t.point
-	gaps := t.gpu.Covered.Gaps(&t.model, t.tp, p.Batch)
+	gaps := t.gaps(p.Batch)
 	add := func(m Measure, measured, predicted float64) {
 		if measured > 0 && !math.IsNaN(predicted) {
 			out = append(out, Comparison{

@@ -3,6 +3,7 @@ package accuracy
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"goodput/fakeengine/engine"
@@ -21,11 +22,11 @@ func skip(format string, args ...any) error { return &Skipped{fmt.Sprintf(format
 
 // hardware is what a step-time model is made for.
 type hardware struct {
-	gpu, family string // kind of GPU and of engine
-	overlap     bool   // the engine prepares a step while the last one runs
-	model       string
-	dtype, kv   string // as the table spells them
-	tp          int
+	gpu, model string
+	dtype, kv  string // as the table spells them
+	tp         int
+	family     string // of the engine
+	overlap    bool   // the engine prepares a step while the last one runs
 }
 
 // setup is the fake engine that stands for the real ones of some rows.
@@ -35,7 +36,10 @@ type setup struct {
 	model profiles.Model
 	tp    int
 	step  *steptime.Analytic
-	err   error
+	// foreign is the family of the engine if the profile was not made for it.
+	foreign string
+	overlap bool
+	err     error
 }
 
 // tableTokens is the length of a step up to which its time is looked up.
@@ -49,25 +53,26 @@ func (r *runner) setupOf(p *evidence.Point) (*setup, error) {
 	if p.Replicas > 1 || p.GPUs > p.TP {
 		return nil, skip("%d GPUs in %d replicas: one engine is compared", p.GPUs, max(p.Replicas, 1))
 	}
-	h := hardware{
-		gpu: name, family: profiles.Family(p.Engine, p.EngineVersion), overlap: profiles.Overlaps(p.Engine, p.EngineVersion),
-		model: p.ModelKey, dtype: p.DType, kv: p.KVDType, tp: p.TP,
-	}
+	h := hardware{name, p.ModelKey, p.DType, p.KVDType, p.TP, profiles.Family(p.Engine, p.EngineVersion), profiles.Overlaps(p.Engine, p.EngineVersion)}
 	s := r.setups[h]
 	if s == nil {
-		s = &setup{kind: name, tp: p.TP}
+		s = &setup{kind: name, tp: p.TP, overlap: h.overlap}
 		s.err = s.load(h, r.own)
 		r.setups[h] = s
 	}
 	return s, s.err
 }
 
-func (s *setup) load(h hardware, own *profiles.GPU) (err error) {
-	if s.gpu, _, err = profiles.LoadGPUUnder(h.gpu, h.family); err != nil {
+func (s *setup) load(h hardware, own *profiles.GPU) error {
+	gpu, made, err := profiles.LoadGPUUnder(h.gpu, h.family)
+	if err != nil {
 		return skip("no profile of the GPU %s", h.gpu)
 	}
-	if own != nil && own.Name == s.gpu.Name {
-		s.gpu = *own
+	if s.gpu = gpu; own != nil && own.Name == gpu.Name {
+		s.gpu, made = *own, slices.Contains(own.Covered.Families, h.family)
+	}
+	if !made {
+		s.foreign = h.family
 	}
 	if s.model, err = modelOf(h); err != nil {
 		return err
@@ -79,6 +84,15 @@ func (s *setup) load(h hardware, own *profiles.GPU) (err error) {
 		s.step = s.step.Overlap()
 	}
 	return nil
+}
+
+// gaps is what the measurements behind the profile did not have.
+func (s *setup) gaps(batch int) []string {
+	out := s.gpu.Covered.Gaps(&s.model, s.tp, batch)
+	if s.foreign != "" {
+		out = append(out, "engines like "+s.foreign)
+	}
+	return out
 }
 
 // gpuOf names the kind of a row's GPU as profiles do.
@@ -163,7 +177,7 @@ func (s *setup) engine(clients, longest, budget int) (engine.Config, error) {
 		MaxNumSeqs:          max(limits.MaxNumSeqs, clients), // servers under test are set up for the load
 		MaxNumBatchedTokens: budget,
 		MaxModelLen:         longest, BlockSize: blockSize, NumGPUBlocks: blocks, ChunkedPrefill: true,
-		AsyncScheduling: version.AsyncScheduling.Value, ReserveFullISL: version.ReserveFullISL.Value,
+		AsyncScheduling: s.overlap, ReserveFullISL: version.ReserveFullISL.Value,
 		PrependUnhashed: version.PrependUnhashed.Value, Watermark: version.Watermark.Value,
 		FrontEnd: s.gpu.FrontEndDelay(),
 	}, nil

@@ -77,8 +77,8 @@ func (v *validation) run(env *Env) error {
 		return err
 	}
 	for _, name := range v.gpus {
-		if !slices.Contains(profiles.GPUs(), name) {
-			return exitf(exitUsage, "--gpu: no GPU profile %q: use one of %s", name, strings.Join(profiles.GPUs(), ", "))
+		if !slices.Contains(gpuKinds(), name) {
+			return exitf(exitUsage, "--gpu: no GPU profile %q: use one of %s (each row is compared with the profile of its kind of engine)", name, strings.Join(gpuKinds(), ", "))
 		}
 	}
 	points, err := v.load()
@@ -116,6 +116,11 @@ func (v *validation) run(env *Env) error {
 		return err
 	}
 	return r.failure()
+}
+
+// gpuKinds are the GPUs, whatever the engine.
+func gpuKinds() []string {
+	return slices.DeleteFunc(profiles.GPUs(), func(name string) bool { return strings.Contains(name, "@") })
 }
 
 // maxProfile bounds a profile, in bytes.
