@@ -9,24 +9,28 @@ import "fmt"
 func (p *Pool) Check(tables []*Table) error {
 	refs := make([]int32, len(p.blocks))
 	for n, t := range tables {
-		if t.held > len(t.ids) || t.room != t.held*p.size {
-			return fmt.Errorf("table %d: holds %d of %d blocks with room for %d tokens", n, t.held, len(t.ids), t.room)
+		if t.held > len(t.ids) || t.full > t.held || t.room != t.held*p.size {
+			return fmt.Errorf("table %d: holds %d of %d blocks, %d of them full, with room for %d tokens", n, t.held, len(t.ids), t.full, t.room)
 		}
 		for i, id := range t.ids[:t.held] {
-			refs[id]++
-			if refs[id] > 1 && p.blocks[id].kind != shared {
+			if refs[id]++; i < t.shared() {
+				if b := &p.blocks[id]; b.kind != shared {
+					return fmt.Errorf("block %d: full and without its shared name (table %d, position %d)", id, n, i)
+				}
+			} else if refs[id] > 1 {
 				return fmt.Errorf("block %d: held twice without a shared name (table %d, position %d)", id, n, i)
+			}
+		}
+	}
+	for n, t := range tables {
+		for _, id := range t.ids[:t.shared()] {
+			if b := &p.blocks[id]; b.refs != refs[id] {
+				return fmt.Errorf("block %d: %d references counted, %d held by tables (table %d)", id, b.refs, refs[id], n)
 			}
 		}
 	}
 	if refs[null] != 0 {
 		return fmt.Errorf("the null block is held")
-	}
-	for id := range p.blocks {
-		b := &p.blocks[id]
-		if b.refs != refs[id] {
-			return fmt.Errorf("block %d: %d references counted, %d held by tables", id, b.refs, refs[id])
-		}
 	}
 	if err := p.checkFree(refs); err != nil {
 		return err
@@ -45,30 +49,41 @@ func (p *Pool) Check(tables []*Table) error {
 }
 
 func (p *Pool) checkFree(refs []int32) error {
-	free, at := 0, int32(null)
-	for {
-		next := p.blocks[at].next
-		if p.blocks[next].prev != at {
-			return fmt.Errorf("free list: block %d follows %d but does not link back", next, at)
+	prev := int32(null)
+	for node, n := p.blocks[null].next, 0; ; node, n = p.at(node).next, n+1 {
+		if p.at(node).prev != prev {
+			return fmt.Errorf("free list: node %d follows %d but does not link back", node, prev)
 		}
-		if at = next; at == null {
+		if node > 0 && p.blocks[node].refs != 0 {
+			return fmt.Errorf("free list: block %d has %d references", node, p.blocks[node].refs)
+		}
+		if prev = node; node == null {
 			break
 		}
-		if refs[at] != 0 {
-			return fmt.Errorf("free list: block %d is held", at)
-		}
-		if free++; free > len(p.blocks) {
+		if n > len(p.blocks) {
 			return fmt.Errorf("free list: it does not end")
 		}
 	}
-	held := 0
+	free, held, bad := 0, 0, int32(null)
+	p.walk(func(id int32) bool {
+		if refs[id] != 0 {
+			bad = id
+			return false
+		}
+		refs[id] = -1
+		free++
+		return true
+	})
+	if bad != null {
+		return fmt.Errorf("free list: block %d is held or free twice", bad)
+	}
 	for _, r := range refs {
 		if r > 0 {
 			held++
 		}
 	}
-	if free != p.free || free+held != p.Usable() {
-		return fmt.Errorf("free list: %d blocks, counter %d, held %d of %d", free, p.free, held, p.Usable())
+	if free != p.n || free+held != p.Usable() {
+		return fmt.Errorf("free list: %d blocks, counter %d, held %d of %d", free, p.n, held, p.Usable())
 	}
 	return nil
 }

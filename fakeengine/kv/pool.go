@@ -12,16 +12,8 @@ const (
 )
 
 // null is the block that padding refers to. It is taken out at the start and
-// never returned, so its links serve as the free list's ends: next is the least
-// recently used block, prev the most recently freed.
+// never returned, so its links serve as the free list's ends.
 const null = 0
-
-type block struct {
-	prev, next int32 // free list; meaningful only when refs is 0
-	refs       int32
-	kind       uint8
-	name       uint64
-}
 
 // Counters are running totals. Queries and Hits are in tokens, as
 // vllm:prefix_cache_queries and vllm:prefix_cache_hits count them; Evictions
@@ -51,9 +43,8 @@ type Config struct {
 
 // Pool is the block account of one engine.
 type Pool struct {
-	blocks []block
-	size   int // tokens in a block
-	free   int
+	freeList
+	size int // tokens in a block
 	// index maps the name of a shared full block to the block that took the name
 	// last; other blocks of the same name may exist, and are not found.
 	index   map[uint64]int32
@@ -78,8 +69,7 @@ func New(c Config) (*Pool, error) {
 		return nil, fmt.Errorf("kv block size of %d tokens: need at least 1, usually 16", c.BlockSize)
 	}
 	p := &Pool{
-		blocks: make([]block, c.Blocks), size: c.BlockSize, free: c.Blocks - 1,
-		caching: c.Caching, unnamedFirst: c.UnnamedFirst, headFirst: c.HeadFirst,
+		size: c.BlockSize, caching: c.Caching, unnamedFirst: c.UnnamedFirst, headFirst: c.HeadFirst,
 	}
 	var err error
 	if p.host, err = newHost(c.HostBlocks); err != nil {
@@ -91,10 +81,7 @@ func New(c Config) (*Pool, error) {
 	if c.Caching {
 		p.index = make(map[uint64]int32)
 	}
-	for i := range p.blocks {
-		p.blocks[i].prev, p.blocks[i].next = int32(i-1), int32(i+1)
-	}
-	p.blocks[null].prev, p.blocks[c.Blocks-1].next = int32(c.Blocks-1), null
+	p.init(c.Blocks)
 	return p, nil
 }
 
@@ -104,10 +91,10 @@ func (p *Pool) Usable() int { return len(p.blocks) - 1 }
 
 // Free is the number of blocks that no sequence holds. Blocks with cached
 // content count as free.
-func (p *Pool) Free() int { return p.free }
+func (p *Pool) Free() int { return p.n }
 
 // Used is the fraction of usable blocks that sequences hold, 0 to 1 (R2).
-func (p *Pool) Used() float64 { return 1 - float64(p.free)/float64(len(p.blocks)-1) }
+func (p *Pool) Used() float64 { return 1 - float64(p.n)/float64(len(p.blocks)-1) }
 
 // Counters returns the totals so far.
 func (p *Pool) Counters() Counters { return p.counters }
@@ -115,45 +102,71 @@ func (p *Pool) Counters() Counters { return p.counters }
 // Blocks is the number of blocks that hold the given number of tokens.
 func (p *Pool) Blocks(tokens int) int { return (tokens + p.size - 1) / p.size }
 
-// take hands out the least recently used free block, forgetting its content
-// (R16).
-func (p *Pool) take() int32 {
-	id := p.blocks[null].next
-	b := &p.blocks[id]
-	p.unlink(b)
-	b.refs = 1
-	if p.watch != nil {
-		p.tellWatch(id)
-	}
-	if b.kind != unnamed {
-		p.counters.Evictions++
-		if b.kind == shared && p.index[b.name] == id {
-			delete(p.index, b.name)
+// take hands out the least recently used free blocks, as many as ids has places
+// for, forgetting their content (R16).
+func (p *Pool) take(ids []int32) {
+	for len(ids) > 0 {
+		node := p.blocks[null].next
+		if node < 0 && p.watch == nil {
+			n, named := p.next(node, ids)
+			p.counters.Evictions += int64(named)
+			ids = ids[n:]
+			continue
 		}
-		b.kind = unnamed
+		ids[0] = p.takeOne(node)
+		ids = ids[1:]
 	}
-	return id
 }
 
-func (p *Pool) tellWatch(id int32) {
-	name := uint64(0)
-	if b := &p.blocks[id]; b.kind != unnamed {
-		name = b.name
+// takeOne takes the first block of the first node, and tells.
+func (p *Pool) takeOne(node int32) int32 {
+	id := [1]int32{node}
+	var named bool
+	var name uint64
+	if node < 0 {
+		r := p.runs[-node]
+		named, name = r.to <= r.full, privateName(r.owner, int(r.to)-1)
+		p.next(node, id[:])
+	} else {
+		named, name = p.forget(node)
 	}
-	p.watch(id, name)
+	if named {
+		p.counters.Evictions++
+	} else {
+		name = 0
+	}
+	if p.watch != nil {
+		p.watch(id[0], name)
+	}
+	return id[0]
+}
+
+// forget takes a block that is a node of its own, and returns the name that it
+// had.
+func (p *Pool) forget(id int32) (named bool, name uint64) {
+	p.unlink(id)
+	p.n--
+	b := &p.blocks[id]
+	named, name = b.kind != unnamed, b.name
+	if b.kind == shared && p.index[name] == id {
+		delete(p.index, name)
+	}
+	b.kind = unnamed
+	return named, name
 }
 
 // touch adds a reference to a block that was found by name (R17).
 func (p *Pool) touch(id int32) {
 	b := &p.blocks[id]
 	if b.refs == 0 {
-		p.unlink(b)
+		p.unlink(id)
+		p.n--
 	}
 	b.refs++
 }
 
 // drop takes one reference away; the last one puts the block, its content
-// intact, into the free list behind the block after. The null block stands for
+// intact, into the free list behind the node after. The null block stands for
 // the front (R18).
 func (p *Pool) drop(id, after int32) (freed bool) {
 	b := &p.blocks[id]
@@ -161,10 +174,8 @@ func (p *Pool) drop(id, after int32) (freed bool) {
 	if b.refs > 0 {
 		return false
 	}
-	before := p.blocks[after].next
-	b.prev, b.next = after, before
-	p.blocks[after].next, p.blocks[before].prev = id, id
-	p.free++
+	p.insert(id, after)
+	p.n++
 	return true
 }
 
@@ -189,19 +200,17 @@ func (p *Pool) release(ids []int32) {
 // Reset forgets all cached content. It succeeds only while no sequence holds a
 // block (R21).
 func (p *Pool) Reset() bool {
-	if p.free != p.Usable() {
+	if p.n != p.Usable() {
 		return false
 	}
 	for i := range p.blocks {
 		p.blocks[i].kind = unnamed
 	}
+	for i := range p.runs {
+		p.runs[i].full = 0
+	}
 	clear(p.index)
 	return true
-}
-
-func (p *Pool) unlink(b *block) {
-	p.blocks[b.prev].next, p.blocks[b.next].prev = b.next, b.prev
-	p.free--
 }
 
 // named reports whether block id carries the given name.

@@ -94,7 +94,7 @@ func (w *twins) check() error {
 	if err := w.full.Check(full); err != nil {
 		return err
 	}
-	if diff := cmp.Diff(w.full.freeList(), w.lean.freeList()); diff != "" {
+	if diff := cmp.Diff(w.full.freeOrder(), w.lean.freeOrder()); diff != "" {
 		return fmt.Errorf("free lists (-full +lean):\n%s", diff)
 	}
 	if diff := cmp.Diff(w.full.Counters(), w.lean.Counters()); diff != "" {

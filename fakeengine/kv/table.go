@@ -1,5 +1,7 @@
 package kv
 
+import "slices"
+
 // Table is the list of blocks of one sequence, in order of its tokens. The
 // zero value is closed. Use it from Pool.Open to Pool.Close; do not copy it in
 // between.
@@ -85,7 +87,12 @@ func (p *Pool) Find(hashes []uint64, tokens int) int {
 }
 
 // name is what block i of the sequence is called if nobody else can share it.
-func (t *Table) name(i int) uint64 { return t.owner*maxTable + uint64(i) }
+func (t *Table) name(i int) uint64 { return privateName(t.owner, i) }
+
+func privateName(owner uint64, i int) uint64 { return owner*maxTable + uint64(i) }
+
+// shared is the number of leading blocks that carry names which others share.
+func (t *Table) shared() int { return min(t.full, len(t.hashes)) }
 
 // Admission is what Admit needs to know. Reserve is the number of tokens that
 // must fit if the sequence is to come in at all, Tokens the number for which
@@ -102,7 +109,7 @@ type Admission struct {
 // holds leaves the free list, so it counts like a new one.
 func (p *Pool) Admit(t *Table, a Admission) bool {
 	need := p.Blocks(max(a.Reserve, a.Tokens)) - a.Hit + a.Spare
-	if need > p.free {
+	if need > p.n {
 		return false
 	}
 	for _, id := range t.ids[:a.Hit] {
@@ -110,7 +117,7 @@ func (p *Pool) Admit(t *Table, a Admission) bool {
 			need++
 		}
 	}
-	if need > p.free {
+	if need > p.n {
 		return false
 	}
 	for _, id := range t.ids[:a.Hit] {
@@ -137,17 +144,14 @@ func (p *Pool) Grow(t *Table, tokens int) bool {
 
 func (p *Pool) extend(t *Table, tokens int) bool {
 	want := p.Blocks(tokens)
-	if want-t.held > p.free {
+	if want-t.held > p.n {
 		return false
 	}
-	for ; t.held < want; t.held++ {
-		id := p.take()
-		if t.held < len(t.ids) {
-			t.ids[t.held] = id
-		} else {
-			t.ids = append(t.ids, id)
-		}
+	if want > len(t.ids) {
+		t.ids = slices.Grow(t.ids, want-len(t.ids))[:want]
 	}
+	p.take(t.ids[t.held:want])
+	t.held = want
 	t.room = want * p.size
 	return true
 }
@@ -162,32 +166,51 @@ func (p *Pool) Fill(t *Table, tokens int) {
 }
 
 func (p *Pool) register(t *Table, tokens int) {
-	for ; t.ready <= tokens; t.full, t.ready = t.full+1, t.ready+p.size {
-		id := t.ids[t.full]
-		b := &p.blocks[id]
-		if t.full < len(t.hashes) {
-			b.kind, b.name = shared, t.hashes[t.full]
-			p.index[b.name] = id
-		} else {
-			b.kind, b.name = private, t.name(t.full)
-		}
-		if p.host != nil {
-			p.host.fresh = append(p.host.fresh, content{b.kind, b.name})
+	full := tokens / p.size
+	if p.host != nil {
+		for i := t.full; i < full; i++ {
+			p.host.fresh = append(p.host.fresh, t.content(i))
 		}
 	}
+	for i := t.full; i < min(full, len(t.hashes)); i++ {
+		id := t.ids[i]
+		b := &p.blocks[id]
+		b.kind, b.name, b.refs = shared, t.hashes[i], 1
+		p.index[b.name] = id
+	}
+	// A private name is written down only when somebody could ask for it.
+	t.full, t.ready = full, (full+1)*p.size
 }
 
 // Release drops the references, last block first, so that the head of a
 // sequence is evicted after its tail (R18). The table remembers the blocks and
 // can be admitted again.
 func (p *Pool) Release(t *Table) {
+	for i := t.shared(); i < t.held; i++ {
+		b := &p.blocks[t.ids[i]]
+		b.kind, b.refs = unnamed, 1
+		if i < t.full {
+			b.kind, b.name = private, t.name(i)
+		}
+	}
 	p.release(t.ids[:t.held])
 	t.held, t.room, t.full, t.ready = 0, 0, 0, p.size
 }
 
-// Close releases the table for good.
+// Close releases the table for good: nobody will ask for its private blocks.
 func (p *Pool) Close(t *Table) {
-	p.Release(t)
+	if p.headFirst {
+		p.Release(t)
+	} else {
+		held, named := int32(t.held), int32(max(t.full, t.shared()))
+		private := run{from: int32(t.shared()), to: held, full: named, owner: t.owner}
+		if p.unnamedFirst {
+			private.to = named
+			p.prependRun(t.ids, run{from: named, to: held, owner: t.owner})
+		}
+		p.appendRun(t.ids, private)
+		p.release(t.ids[:t.shared()])
+	}
 	if t.ids != nil {
 		p.spare = append(p.spare, t.ids[:0])
 	}
