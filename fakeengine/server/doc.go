@@ -66,6 +66,8 @@
 //     run; loading one by name takes a place at once, and unloading frees it. Without,
 //     they are names that cost nothing. In any case a request shares blocks with
 //     those of the same adapter and the same cache_salt only.
+//   - A reset of the prefix cache leaves what Engine.Offload holds in host memory, as
+//     in vLLM.
 //   - There is no /detokenize: the number of a token is a hash.
 //   - A reset of the prefix cache that comes while a request holds blocks does
 //     nothing, as in vLLM; but here the client is told so.

@@ -46,7 +46,10 @@ type exposition struct {
 	maxLoras  int   // 0: adapters have no places, and no metric
 	now       int64 // Unix seconds
 	names     func(adapters []uint16) string
-	out       []byte
+	// offload: there is a tier of KV blocks in host memory. blockBytes is their size.
+	offload    bool
+	blockBytes int64
+	out        []byte
 }
 
 // scalar is a metric of one number.
@@ -81,6 +84,7 @@ func (x *exposition) write(replicas []snapshot) []byte {
 	x.successes(replicas)
 	x.cacheConfig(replicas)
 	x.adapters(replicas)
+	x.hostTier(replicas)
 	for f, fam := range families() {
 		x.family(fam.name, "histogram", fam.help)
 		for i := range replicas {
@@ -123,6 +127,30 @@ func (x *exposition) cacheConfig(replicas []snapshot) {
 	for i := range replicas {
 		x.sample(name, &replicas[i], 1,
 			"block_size", strconv.Itoa(x.blockSize), "num_gpu_blocks", strconv.Itoa(x.blocks))
+	}
+}
+
+// hostTier writes what passes between GPU and host memory, under the names of
+// vLLM's OffloadingConnector.
+func (x *exposition) hostTier(replicas []snapshot) {
+	if !x.offload {
+		return
+	}
+	size := float64(x.blockBytes)
+	type st = engine.Stats
+	for _, m := range []scalar{
+		{"vllm:external_prefix_cache_queries_total", "counter", "Tokens looked up in host memory, because the GPU did not have them.", func(s *st) float64 { return float64(s.HostQueries) }},
+		{"vllm:external_prefix_cache_hits_total", "counter", "Tokens found in host memory.", func(s *st) float64 { return float64(s.HostHits) }},
+		{"vllm:kv_offload_load_bytes_total", "counter", "Bytes loaded from host memory.", func(s *st) float64 { return size * float64(s.HostLoads) }},
+		{"vllm:kv_offload_load_time_total", "counter", "Seconds of loading.", func(s *st) float64 { return float64(s.HostLoadPS) / 1e12 }},
+		{"vllm:kv_offload_store_bytes_total", "counter", "Bytes stored in host memory.", func(s *st) float64 { return size * float64(s.HostStores) }},
+		{"vllm:kv_offload_store_time_total", "counter", "Seconds of storing.", func(s *st) float64 { return float64(s.HostStorePS) / 1e12 }},
+		{"vllm:kv_offload_allocation_failure_total", "counter", "Blocks that found no room in host memory.", func(s *st) float64 { return float64(s.HostFailures) }},
+	} {
+		x.family(m.name, m.kind, m.help)
+		for i := range replicas {
+			x.sample(m.name, &replicas[i], m.value(&replicas[i].stats))
+		}
 	}
 }
 

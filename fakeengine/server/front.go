@@ -104,6 +104,7 @@ func (f *front) metrics(w http.ResponseWriter, r *http.Request) {
 		x := exposition{
 			model: escapeLabel(s.model), blockSize: s.engine.BlockSize, blocks: s.engine.NumGPUBlocks,
 			drafts: s.engine.Speculation.Drafts(), maxLoras: s.engine.LoRA.MaxLoras, now: s.wall(), names: s.names,
+			offload: s.engine.Offload.Blocks > 0, blockBytes: s.block,
 		}
 		out := x.write(replicas)
 		w.Header().Set("Content-Type", contentType)

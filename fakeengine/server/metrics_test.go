@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"goodput/fakeengine/engine"
 )
 
 // scrapeFamilies reads /metrics as Prometheus does.
@@ -177,6 +180,42 @@ func TestBoundsFit(t *testing.T) {
 	for _, f := range families() {
 		if len(f.bounds) > maxBounds || !slices.IsSorted(f.bounds) || !strings.HasPrefix(f.name, "vllm:") {
 			t.Errorf("%s has %d bounds", f.name, len(f.bounds))
+		}
+	}
+}
+
+// The metrics of host memory are there with it, in bytes.
+func TestHostMemoryMetrics(t *testing.T) {
+	scrape := func(h http.Handler) string {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+		return w.Body.String()
+	}
+	if g := start(t, nil); strings.Contains(scrape(g.Handler()), "kv_offload") {
+		t.Error("an engine without host memory has its metrics")
+	}
+	g := start(t, func(c *Config) {
+		c.Engine.NumGPUBlocks, c.Engine.Offload, c.BlockBytes = 4, engine.Offload{Blocks: 100, Copy: 1e9}, 1000
+	})
+	h := g.Handler()
+	for _, prompt := range []string{"a b c d e f g h i", "1 2 3 4 5 6 7 8 9", "a b c d e f g h i"} {
+		if w := post(h, "/v1/completions", `{"max_tokens":2,"prompt":"`+prompt+`"}`); w.Code != http.StatusOK {
+			t.Fatalf("status %d: %s", w.Code, w.Body)
+		}
+		for g.state(0).HostStores < 2 {
+			runtime.Gosched()
+		}
+	}
+	text := scrape(h)
+	for _, want := range []string{
+		`vllm:external_prefix_cache_hits_total{model_name="` + testModel + `",engine="0"} 8`,
+		`vllm:kv_offload_load_bytes_total{model_name="` + testModel + `",engine="0"} 2000`,
+		`vllm:kv_offload_load_time_total{model_name="` + testModel + `",engine="0"} 0.002`,
+		`vllm:kv_offload_store_bytes_total{model_name="` + testModel + `",engine="0"} 4000`,
+		`vllm:kv_offload_allocation_failure_total{model_name="` + testModel + `",engine="0"} 0`,
+	} {
+		if !strings.Contains(text, want+"\n") {
+			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
 }

@@ -44,6 +44,9 @@ type Config struct {
 	// Truth gets a JSON line for each answer that ended; nil: no log. It is
 	// written to from one goroutine at a time.
 	Truth io.Writer
+	// BlockBytes is the size of a KV block on all GPUs of an engine, for the metrics
+	// of Engine.Offload; 0: they count blocks.
+	BlockBytes int64
 	// MaxQueue is how many sequences may wait at a replica before it refuses
 	// requests with 429; 0: no bound.
 	MaxQueue int
@@ -72,6 +75,7 @@ type Server struct {
 	engine   engine.Config
 	step     func(replica int) steptime.Model
 	maxQueue int
+	block    int64 // bytes of a KV block
 	maxBody  int64 // bytes
 	named    bool  // somebody reads the names of blocks
 	started  int64
@@ -121,7 +125,7 @@ func New(c Config) (*Server, error) {
 	now := clock.Wall()
 	s := &Server{
 		loop: c.Loop, model: c.Model, modelStr: appendString(nil, c.Model), version: c.Version,
-		engine: c.Engine, step: c.Step, maxQueue: c.MaxQueue, maxBody: maxBody, families: families(),
+		engine: c.Engine, step: c.Step, maxQueue: c.MaxQueue, block: max(1, c.BlockBytes), maxBody: maxBody, families: families(),
 		started: now.Unix(), salt: mix(uint64(now.UnixNano())),
 		kvFull: c.KVFull, truth: newTruthLog(c.Truth), live: make(map[*stream]struct{}),
 		drained: make(chan struct{}), closed: make(chan struct{}),

@@ -57,6 +57,8 @@ type Plan struct {
 	EngineSpecAdmission       bool    `yaml:"engine.speculative-admission-lookahead" group:"engine" help:"keep KV slots for the drafter from admission on, not from the second step; unless given, by --engine"`
 	EngineStepJitter          float64 `yaml:"engine.step-jitter" group:"engine" help:"spread of step times: standard deviation of the logarithm of a factor with mean 1 on each step, 0 to 1; 0: none"`
 
+	EngineKVOffloading float64 `yaml:"engine.kv-offloading-size" group:"engine" help:"GiB of host memory of one engine for KV blocks that the GPU has no room for; 0: none"`
+
 	EngineEnableLora  bool `yaml:"engine.enable-lora" group:"engine" help:"serve LoRA adapters"`
 	EngineMaxLoras    int  `yaml:"engine.max-loras" group:"engine" help:"LoRA adapters on the GPU, and so the most in one step"`
 	EngineMaxLoraRank int  `yaml:"engine.max-lora-rank" group:"engine" help:"rank of the LoRA adapters, which decides how long they take to load"`

@@ -88,6 +88,8 @@ func (p *Plan) checkPool(v *checker) {
 	v.oneOf("engine.batching", p.EngineBatching, "continuous", "static")
 	p.checkSpeculation(v)
 	v.ok(p.EngineStepJitter >= 0 && p.EngineStepJitter <= 1, "engine.step-jitter", "%v is outside 0 to 1: 0.05 varies steps by about 5 %%", p.EngineStepJitter)
+	v.ok(p.EngineKVOffloading >= 0 && p.EngineKVOffloading <= 1<<20, "engine.kv-offloading-size", "%v GiB is outside 0 to %d", p.EngineKVOffloading, 1<<20)
+	v.ok(p.EngineKVOffloading == 0 || p.EnginePrefixCaching, "engine.kv-offloading-size", "blocks in host memory are found as prefixes are: turn --engine.enable-prefix-caching on")
 	v.within("engine.max-loras", p.EngineMaxLoras, 1, 1<<12)
 	v.within("engine.max-lora-rank", p.EngineMaxLoraRank, 1, 1<<12)
 	v.ok(p.EngineMaxCPULoras == 0 || p.EngineMaxLoras <= p.EngineMaxCPULoras && p.EngineMaxCPULoras <= MaxAdapters, "engine.max-cpu-loras",

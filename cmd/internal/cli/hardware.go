@@ -69,6 +69,20 @@ func (h *hardware) makeRoom(places, rank int) error {
 	return nil
 }
 
+// blockBytes is the size of a KV block on all GPUs of an engine.
+func (h *hardware) blockBytes() int64 {
+	return h.model.KVBytesPerToken(h.tp) * int64(h.blockSize) * int64(h.tp)
+}
+
+// offload is a tier of so many GiB in host memory.
+func (h *hardware) offload(gib float64) (engine.Offload, error) {
+	n := gib * (1 << 30) / float64(h.blockBytes())
+	if n < 1 || n >= 1<<31-1 {
+		return engine.Offload{}, fmt.Errorf("--engine.kv-offloading-size: %v GiB are %.1f KV blocks of %d bytes: need 1 to %d", gib, n, h.blockBytes(), 1<<31-2)
+	}
+	return engine.Offload{Blocks: int(n), Copy: h.step.Copy(1, h.blockSize)}, nil
+}
+
 // lora is the adapters of an engine.
 func (h *hardware) lora(p *plan.Plan) engine.LoRA {
 	c := h.step.Adapter(p.EngineMaxLoraRank)

@@ -89,6 +89,7 @@ func serve(env *Env, p plan.Plan, o serveOptions) (err error) {
 	}
 	c := server.Config{
 		Model: o.model, Replicas: p.Replicas, Engine: setup.config, Step: setup.step, Policy: policy, Loop: loop,
+		BlockBytes: setup.blockBytes,
 	}
 	if c.Model == "" {
 		c.Model = p.EngineModel

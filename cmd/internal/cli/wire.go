@@ -144,6 +144,8 @@ type engineSetup struct {
 	// faults is what goes wrong with them, and script the text that says so.
 	faults fault.Script
 	script []byte
+	// blockBytes is the size of a KV block on all GPUs of an engine.
+	blockBytes int64
 }
 
 // newEngineSetup derives the engines from the plan's profiles.
@@ -153,6 +155,7 @@ func newEngineSetup(p *plan.Plan) (engineSetup, error) {
 	if err != nil {
 		return out, err
 	}
+	out.blockBytes = h.blockBytes()
 	out.config = engine.Config{
 		MaxNumSeqs: p.EngineMaxNumSeqs, MaxNumBatchedTokens: p.EngineMaxNumBatchedTokens,
 		MaxModelLen: p.EngineMaxModelLen, BlockSize: p.EngineBlockSize, NumGPUBlocks: h.blocks,
@@ -162,6 +165,11 @@ func newEngineSetup(p *plan.Plan) (engineSetup, error) {
 		AsyncScheduling: p.EngineAsync, PrependUnhashed: p.EnginePrependUnhashed,
 	}
 	c := &out.config
+	if p.EngineKVOffloading > 0 {
+		if c.Offload, err = h.offload(p.EngineKVOffloading); err != nil {
+			return out, err
+		}
+	}
 	if p.EngineEnableLora {
 		c.LoRA = h.lora(p)
 	}
