@@ -161,6 +161,7 @@ func (w *watch) step(b *steptime.Batch) {
 			w.rt.Fatalf("invariant 8: sequence %d was admitted in a step that preempted", s.ID)
 		}
 	}
+	w.checkDrafts()
 	for s := e.running.head; s != nil; s = s.sched.next {
 		if n := s.sched.table.Named() * e.cfg.BlockSize; n > s.tokens() {
 			w.rt.Fatalf("sequence %d: blocks of %d tokens are named, %d are known", s.ID, n, s.tokens())

@@ -72,6 +72,31 @@ func checkSpeculated(rt *rapid.T, got Speculated, drafts, drafted, accepted int6
 	}
 }
 
+// checkDrafts: only decodes have drafts, no more than k, and a sequence knows of
+// those that are under way.
+func (w *watch) checkDrafts() {
+	e := w.e
+	guessed := map[*Seq]int{}
+	for i := range e.pipe {
+		for _, r := range e.pipe[i].rows {
+			if r.s == nil {
+				continue
+			}
+			guessed[r.s] += int(r.drafts)
+			if r.prefill > 0 && r.drafts > 0 || r.prefill == 0 && r.n > e.burst() {
+				w.rt.Fatalf("sequence %d: a row of %d tokens with %d drafts, prefill %d", r.s.ID, r.n, r.drafts, r.prefill)
+			}
+		}
+	}
+	for _, l := range []*list{&e.running, &e.waiting.list} {
+		for s := l.head; s != nil; s = s.sched.next {
+			if s.sched.guessed != guessed[s] {
+				w.rt.Fatalf("sequence %d: %d drafts are under way, it knows of %d", s.ID, guessed[s], s.sched.guessed)
+			}
+		}
+	}
+}
+
 func TestR27StepsVerifyDrafts(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -197,20 +222,35 @@ func TestR28LookaheadTakesBlocks(t *testing.T) {
 	}
 }
 
+// Nothing is kept behind the end of the context.
+func TestR28LookaheadEndsWithTheContext(t *testing.T) {
+	cfg := small()
+	cfg.MaxModelLen, cfg.NumGPUBlocks, cfg.Speculation = 8, 3, exactly(t, 0, 3)
+	cfg.Speculation.Lookahead = 3
+	l := newLab(t, cfg)
+	s := l.submit(0, 4, 4)
+	l.loop.Run()
+	if s.Preemptions != 0 || s.Output != 4 {
+		t.Errorf("%d preemptions, %d tokens; want 0, 4", s.Preemptions, s.Output)
+	}
+}
+
 func TestR29StepsCostTheirDrafts(t *testing.T) {
 	cfg := small()
 	cfg.Speculation = exactly(t, 1, 3)
 	l := newLab(t, cfg)
-	l.submit(0, 4, 3)
+	l.submit(0, 4, 5)
 	var got []steptime.Batch
 	l.onStep = func(b *steptime.Batch) { got = append(got, *b) }
 	l.loop.Run()
-	var prompt, verify steptime.Batch
+	var prompt, verify, again steptime.Batch
 	prompt.Add(0, 4)
 	prompt.Emit = 1
 	verify.Add(4, 4)
 	verify.Emit, verify.Drafts = 4, 3
-	if diff := cmp.Diff([]steptime.Batch{prompt, verify}, got); diff != "" {
+	again.Add(6, 4) // two of the four were right
+	again.Emit, again.Drafts = 4, 3
+	if diff := cmp.Diff([]steptime.Batch{prompt, verify, again}, got); diff != "" {
 		t.Errorf("batches (-want +got):\n%s", diff)
 	}
 }
@@ -273,20 +313,27 @@ func TestR7PreemptionDropsDrafts(t *testing.T) {
 	}
 }
 
-// What is computed again after a preemption amid a step is what that step has
-// accepted, too.
+// What is computed again after a preemption amid a step is all that is known but
+// the newest token, what that step has accepted included, and no rejected draft.
 func TestR7PreemptionAmidAStepCountsItsTokens(t *testing.T) {
-	cfg := async()
-	cfg.NumGPUBlocks, cfg.PrefixCaching, cfg.Speculation = 8, false, exactly(t, 1, 2) // 7 usable
-	l := newLab(t, cfg)
-	a := l.submit(0, 7, 8)
-	b := l.submit(0, 7, 8)
-	l.loop.Run()
-	if a.Output != 8 || b.Output != 8 || b.Preemptions == 0 {
-		t.Fatalf("%d and %d tokens, %d preemptions; want 8, 8 and some", a.Output, b.Output, b.Preemptions)
-	}
-	if b.Preemptions == 1 && b.Recomputed < 7+1 {
-		t.Errorf("%d tokens recomputed, want the prompt and the answer so far", b.Recomputed)
+	for accepted := range 3 {
+		cfg := async()
+		cfg.NumGPUBlocks, cfg.PrefixCaching, cfg.Speculation = 8, false, exactly(t, accepted, 2) // 7 usable
+		l := newLab(t, cfg)
+		a, b := l.submit(0, 7, 7), l.submit(0, 7, 7)
+		seen, want := 0, 0
+		l.onStep = func(*steptime.Batch) {
+			if b.Preemptions > seen && b.sched.in == &l.e.running {
+				seen, want = b.Preemptions, want+b.tokens()-1
+			}
+		}
+		l.loop.Run()
+		if a.Output != 7 || b.Output != 7 || seen == 0 {
+			t.Fatalf("%d accepted: %d and %d tokens, %d preemptions; want 7, 7 and some", accepted, a.Output, b.Output, seen)
+		}
+		if b.Recomputed != want {
+			t.Errorf("%d accepted: %d tokens recomputed, want %d", accepted, b.Recomputed, want)
+		}
 	}
 }
 
