@@ -465,3 +465,29 @@ func TestLuckIsTheSequencesOwn(t *testing.T) {
 		}
 	}
 }
+
+func TestR7ResumedChunksHaveNoDrafts(t *testing.T) {
+	cfg := small()
+	cfg.NumGPUBlocks, cfg.PrefixCaching, cfg.LongPrefillThreshold, cfg.Speculation = 5, false, 5, exactly(t, 0, 2)
+	l := newLab(t, cfg)
+	l.submit(0, 7, 3)
+	l.submit(0, 7, 3)
+	l.wantSteps("1:5 2:5", "1:7 2:7", "1:10", "1:11", "2:5", "2:8", "2:11")
+}
+
+func TestR6WithdrawnDraftsAreForgotten(t *testing.T) {
+	cfg := small()
+	cfg.NumGPUBlocks, cfg.Policy, cfg.Speculation = 5, Priority, exactly(t, 0, 2)
+	l := newLab(t, cfg)
+	a := l.submit(0, 4, 4, func(s *Seq) { s.Priority = 1 })
+	b := l.submit(ms/2, 7, 3)
+	l.onStep = func(*steptime.Batch) {
+		if a.sched.in == &l.e.waiting.list && a.sched.guessed != 0 {
+			t.Errorf("%d drafts are under way of a sequence that was taken out of its step", a.sched.guessed)
+		}
+	}
+	l.loop.Run()
+	if a.Preemptions == 0 || a.Output != 4 || b.Output != 3 {
+		t.Errorf("%d preemptions, %d and %d tokens; want some, 4, 3: %q", a.Preemptions, a.Output, b.Output, l.steps)
+	}
+}
