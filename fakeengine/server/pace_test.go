@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"runtime"
 	"slices"
@@ -117,4 +118,42 @@ func benchmarkPace(b *testing.B, replicas, streams, tokens int, step time.Durati
 	}
 	b.ReportMetric(100*max(drift[len(drift)-1], -drift[0]), "%-drift-max")
 	b.ReportMetric(float64(streams*tokens)/(time.Duration(tokens)*step).Seconds(), "tokens/s")
+}
+
+// idleMB is what a replica of an H100 with an 8B model, on a port of its own, holds
+// in memory beside the others before its first request.
+func idleMB(tb testing.TB, replicas int) float64 {
+	before := heap()
+	g := start(tb, func(c *Config) {
+		c.Replicas = replicas
+		c.Engine.MaxNumSeqs, c.Engine.NumGPUBlocks, c.Engine.MaxModelLen = 1024, 28156, 131072
+	})
+	ports := make([]http.Handler, replicas)
+	for i := range ports {
+		ports[i] = g.Replica(i)
+	}
+	after := heap()
+	runtime.KeepAlive(g)
+	runtime.KeepAlive(ports)
+	return float64(after-before) / float64(replicas) / 1e6
+}
+
+func BenchmarkIdle(b *testing.B) {
+	for b.Loop() {
+		b.ReportMetric(idleMB(b, 256), "MB/replica")
+	}
+}
+
+func TestIdleReplicaTakesLessThanAMegabyte(t *testing.T) {
+	if mb := idleMB(t, 16); mb >= 1 || mb <= 0 {
+		t.Errorf("%.2f MB a replica", mb)
+	}
+}
+
+// heap is the bytes in use.
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }
