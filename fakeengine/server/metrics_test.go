@@ -195,7 +195,7 @@ func TestHostMemoryMetrics(t *testing.T) {
 		t.Error("an engine without host memory has its metrics")
 	}
 	g := start(t, func(c *Config) {
-		c.Engine.NumGPUBlocks, c.Engine.Offload, c.BlockBytes = 4, engine.Offload{Blocks: 100, Copy: 1e9}, 1000
+		c.Engine.NumGPUBlocks, c.Engine.Offload, c.BlockBytes = 4, engine.Offload{Blocks: 100, Copy: 1e6}, 1000
 	})
 	h := g.Handler()
 	for _, prompt := range []string{"a b c d e f g h i", "1 2 3 4 5 6 7 8 9", "a b c d e f g h i"} {
@@ -210,7 +210,7 @@ func TestHostMemoryMetrics(t *testing.T) {
 	for _, want := range []string{
 		`vllm:external_prefix_cache_hits_total{model_name="` + testModel + `",engine="0"} 8`,
 		`vllm:kv_offload_load_bytes_total{model_name="` + testModel + `",engine="0"} 2000`,
-		`vllm:kv_offload_load_time_total{model_name="` + testModel + `",engine="0"} 0.002`,
+		`vllm:kv_offload_load_time_total{model_name="` + testModel + `",engine="0"} 2e-06`,
 		`vllm:kv_offload_store_bytes_total{model_name="` + testModel + `",engine="0"} 4000`,
 		`vllm:kv_offload_allocation_failure_total{model_name="` + testModel + `",engine="0"} 0`,
 	} {
