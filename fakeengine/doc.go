@@ -6,6 +6,7 @@
 //
 //	server  OpenAI-compatible HTTP: bodies, server-sent events, /metrics
 //	pool    several engines and a router as one target, in process
+//	disagg  a request's way from a prefill replica to a decode replica
 //	router  which replica gets the request
 //	engine  which sequences compute which tokens in which step
 //	kv      which blocks hold them, and what is found again

@@ -25,6 +25,7 @@ func (e *Engine) reserve(s *Seq, now clock.Time) bool {
 		a.Spare = e.watermark
 	}
 	if !e.kv.Admit(&s.sched.table, a) {
+		e.short(s)
 		return false
 	}
 	e.kv.Query(s.Prompt, hit)

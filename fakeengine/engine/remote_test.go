@@ -132,6 +132,9 @@ func TestNoRoomToFetchInto(t *testing.T) {
 	if diff := cmp.Diff([]string{"2: 12 at 4"}, far.asked); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	if n := l.e.Stats().KVWaits; n != 1 {
+		t.Errorf("%d sequences waited for blocks, want 1", n)
+	}
 }
 
 // After a preemption there is nothing to fetch any more.

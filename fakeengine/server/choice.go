@@ -1,6 +1,7 @@
 package server
 
 import (
+	"goodput/fakeengine/disagg"
 	"goodput/fakeengine/engine"
 	"goodput/loadgen/clock"
 )
@@ -13,7 +14,8 @@ type choice struct {
 
 	// The loop's.
 	seq     engine.Seq
-	outputs clock.Time // of the last tokens
+	handoff disagg.Handoff // if the stream is remote
+	outputs clock.Time     // of the last tokens
 
 	// From the loop to the handler, guarded by the stream's mu.
 	bursts  []burst // made, not yet taken
@@ -77,19 +79,7 @@ func (c *choice) Tokens(s *engine.Seq, now clock.Time, n int) {
 // Finished implements engine.Sink.
 func (c *choice) Finished(s *engine.Seq, _ clock.Time, why engine.Finish) {
 	st := c.st
-	l := &st.srv.replicas[st.replica].latencies
-	l.finished[why]++
-	if why != engine.Aborted {
-		l.observe(histE2E, s.Arrival, s.LastToken)
-		l.observe(histQueue, s.Queued, s.Scheduled)
-		l.observe(histInference, s.Scheduled, s.LastToken)
-		l.observe(histPrefill, s.Scheduled, s.FirstToken)
-		l.observe(histDecode, s.FirstToken, s.LastToken)
-		if s.Output > 1 {
-			gaps := clock.Time(s.Output - 1)
-			l.observe(histTPOT, 0, (s.LastToken-s.FirstToken)/gaps)
-		}
-	}
+	st.srv.replicas[st.replica].latencies.end(s, why)
 	st.srv.lookForFullKV(st.replica)
 	st.open--
 	if st.open == 0 {

@@ -86,6 +86,17 @@
 // one text. Calls make the finish_reason "tool_calls", and usage counts the
 // reasoning in completion_tokens_details. An answer with a shape has no stop.
 //
+// # Prefill and decode replicas
+//
+// With Config.Prefill the port of all replicas takes a request through two engines,
+// as package disagg describes, and what a proxy before two vLLM servers does happens
+// inside: the stream begins with the first token of the replica that answers, which
+// X-Goodput-Replica names; X-Goodput-Prefill-Replica names the one that computed the
+// prompt. Cached tokens are the latter's. A request is cut off if one of them crashes
+// while it is needed, and refused if one of them would refuse it. The metrics of each
+// replica are of its own part, as with vLLM; the queue time of one that answers holds
+// the wait for the KV.
+//
 // # Faults
 //
 // Config.Faults makes replicas fail on time; package fault says how. A port of its
@@ -126,6 +137,8 @@
 //	status          of the response that was begun; null if the client left before
 //	finish          "length", "stop" or "abort"; null if the request was refused
 //	replica         which one had it, or refused it, from 0
+//	prefill_replica which other one computed the prompt; arrival_ns, cached_tokens and
+//	                the parts of the time begin there; null if there was none
 //	choice          from 0; null if the request was refused
 //	prompt_tokens, max_tokens
 //	output_tokens   made by the engine

@@ -35,7 +35,7 @@ func (h *host) Crash(i int) {
 		st.mu.Lock()
 		placed := st.box.placed && !st.box.ended
 		st.mu.Unlock()
-		if placed && st.replica == i {
+		if placed && st.needs(i) {
 			st.drop()
 			st.unblock()
 		}

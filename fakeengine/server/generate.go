@@ -28,10 +28,12 @@ const keptChoices = 4
 
 // The headers with a meaning.
 const (
-	headerRequestID   = "X-Request-Id"
-	headerSession     = "X-Session-Id"
-	headerReplica     = "X-Goodput-Replica"
-	headerTraceparent = "Traceparent"
+	headerRequestID = "X-Request-Id"
+	headerSession   = "X-Session-Id"
+	headerReplica   = "X-Goodput-Replica"
+
+	headerPrefillReplica = "X-Goodput-Prefill-Replica"
+	headerTraceparent    = "Traceparent"
 )
 
 // exchange is one request for text, in the hands of its handler.
@@ -218,6 +220,9 @@ func (x *exchange) serve() (cut bool) {
 	}
 	x.w.Header().Set(headerReplica, strconv.Itoa(st.replica))
 	x.truth.replica = st.replica
+	if st.remote {
+		x.w.Header().Set(headerPrefillReplica, strconv.Itoa(st.source))
+	}
 	if box.refused != nil {
 		cut = box.dead && st.pinned != anyReplica
 		if !cut {
@@ -350,7 +355,7 @@ func (x *exchange) usage(factor float64) *usage {
 		u.reasoning += c.shape.reasoning
 	}
 	// The others find what the first one has put there.
-	u.cached = x.st.choices[0].seq.Cached
+	u.cached = max(0, x.st.choices[0].cached())
 	return u
 }
 
@@ -384,12 +389,13 @@ func (x *exchange) account() {
 		t.output, t.sent = s.Output, c.sent
 		t.preemptions, t.recomputed, t.preemptedNS = s.Preemptions, s.Recomputed, s.PreemptedNS
 		t.spent = s.Spent
-		if s.Scheduled.Known() {
-			t.cached = s.Cached
-		}
+		t.cached = c.cached()
 		t.arrival, t.queued, t.scheduled = s.Arrival, s.Queued, s.Scheduled
 		t.firstToken, t.firstSent = s.FirstToken, c.firstSent
 		t.lastToken, t.lastSent = s.LastToken, c.lastSent
+		if x.st.remote {
+			t.handedOver(&c.handoff, x.st.source)
+		}
 		x.srv.truth.write(&t) // before leave, because Close waits for that
 	}
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"time"
 
+	"goodput/fakeengine/engine"
 	"goodput/loadgen/clock"
 )
 
@@ -91,4 +92,24 @@ type latencies struct {
 
 func (l *latencies) observe(which int, from, to clock.Time) {
 	l.hist[which].observe(l.families[which].bounds, to.Sub(from))
+}
+
+// end counts a request that is over, if the replica has had it.
+func (l *latencies) end(s *engine.Seq, why engine.Finish) {
+	if !s.Arrival.Known() {
+		return
+	}
+	l.finished[why]++
+	if why == engine.Aborted {
+		return
+	}
+	l.observe(histE2E, s.Arrival, s.LastToken)
+	l.observe(histQueue, s.Queued, s.Scheduled)
+	l.observe(histInference, s.Scheduled, s.LastToken)
+	l.observe(histPrefill, s.Scheduled, s.FirstToken)
+	l.observe(histDecode, s.FirstToken, s.LastToken)
+	if s.Output > 1 {
+		gaps := clock.Time(s.Output - 1)
+		l.observe(histTPOT, 0, (s.LastToken-s.FirstToken)/gaps)
+	}
 }

@@ -54,6 +54,7 @@ type fact struct {
 	Status      *int
 	Finish      *string
 	Replica     *int
+	Source      *int `json:"prefill_replica"`
 	Choice      *int
 	Prompt      *int   `json:"prompt_tokens"`
 	Output      *int   `json:"output_tokens"`

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"goodput/fakeengine/disagg"
 	"goodput/fakeengine/engine"
 	"goodput/fakeengine/fault"
 	"goodput/fakeengine/router"
@@ -29,8 +30,11 @@ type Loop interface {
 type Config struct {
 	// Model is the name on the wire. Requests for another one get 404.
 	Model string
-	// Replicas is the number of engines, at least 1.
+	// Replicas is the number of engines that answer, at least 1.
 	Replicas int
+	// Prefill is what computes prompts for requests that come through Handler, on
+	// replicas that are numbered before those; nil: each replica does that itself.
+	Prefill *disagg.Config
 	// Engine configures each of them; its ID is replaced by the replica number.
 	Engine engine.Config
 	// Step makes the step-time model of each replica; steptime.Shared gives all of
@@ -86,7 +90,9 @@ type Server struct {
 
 	// These belong to the loop's goroutine.
 	fleet    *router.Fleet
+	prefill  *disagg.Prefill // nil: none
 	replicas []*replica
+	first    int                // of those that answer
 	families [histograms]family // shared by all replicas
 	faults   *fault.Player
 	kvFull   func(replica int) // nil: nobody wants to know, or knows
@@ -137,10 +143,18 @@ func New(c Config) (*Server, error) {
 	}
 	s.fleet = fleet
 	s.named = c.Engine.PrefixCaching || fleet.Reads(router.PrefixHashes)
-	if s.faults, err = fault.New(c.Faults, c.Replicas, c.Loop, (*host)(s)); err != nil {
+	if c.Prefill != nil {
+		s.prefill, err = disagg.New(*c.Prefill, c.Replicas, c.Loop, func(i int) *engine.Engine { return s.replicas[i].engine })
+		if err != nil {
+			return nil, fmt.Errorf("setting up the server: %w", err)
+		}
+		s.first = s.prefill.Replicas()
+		s.named = s.named || s.prefill.Fleet().Reads(router.PrefixHashes)
+	}
+	if s.faults, err = fault.New(c.Faults, s.first+c.Replicas, c.Loop, (*host)(s)); err != nil {
 		return nil, fmt.Errorf("setting up the faults of the server: %w", err)
 	}
-	for i := range c.Replicas {
+	for i := range s.first + c.Replicas {
 		r := &replica{label: strconv.Itoa(i)}
 		if err := s.equip(i, r); err != nil {
 			return nil, err
@@ -174,9 +188,9 @@ func (s *Server) equip(i int, r *replica) error {
 	return nil
 }
 
-// observe is what the router sees of an engine: its state of this instant.
+// observe is what the router sees of an engine that answers: its state of this instant.
 func (s *Server) observe(i int, l *router.Load) {
-	st := s.replicas[i].engine.Stats()
+	st := s.replicas[s.first+i].engine.Stats()
 	l.Waiting, l.Running, l.KVUsed = st.Waiting, st.Running, st.KVUsed
 	l.AsOf = s.loop.Now()
 }
@@ -195,7 +209,7 @@ func (s *Server) lookForFullKV(i int) {
 // Handler serves all replicas: the policy picks where each request goes.
 func (s *Server) Handler() http.Handler { return newFront(s, anyReplica) }
 
-// Replica serves replica i alone, 0 <= i < Config.Replicas, as an engine behind a
+// Replica serves replica i alone, as an engine behind a
 // router would. The policy sees nothing of its requests.
 func (s *Server) Replica(i int) http.Handler { return newFront(s, i) }
 

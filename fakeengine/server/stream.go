@@ -28,6 +28,12 @@ type stream struct {
 	// The loop's, and the handler's after placed.
 	replica int // where it went
 	open    int // choices in an engine
+	// remote: source computes the prompt, for so many choices still; prompted is how
+	// it was routed there.
+	remote   bool
+	source   int
+	computed int
+	prompted router.Request
 
 	events chunks // laid out by the handler, as is buf
 	buf    []byte
@@ -69,9 +75,9 @@ var (
 // Fire routes the request and hands it to a replica.
 func (e *submission) Fire(clock.Time) {
 	st := (*stream)(e)
-	st.replica, st.open = st.pinned, 0
+	st.replica, st.open, st.remote = st.pinned, 0, false
 	if st.pinned == anyReplica {
-		st.replica = st.srv.fleet.Pick(&st.route)
+		st.replica = st.srv.fleet.Pick(&st.route) + st.srv.first
 	}
 	err := st.submit()
 	if err != nil {
@@ -88,27 +94,38 @@ func (e *submission) Fire(clock.Time) {
 	st.wake()
 }
 
-// submit hands all choices to the replica, or none.
+// submit hands all choices to the replica, or none. The prompt may have to be
+// computed on another one before.
 func (st *stream) submit() *apiError {
-	r := st.srv.replicas[st.replica]
-	f := st.srv.faults.State(st.replica)
-	switch {
-	case f.Down:
-		return plainError(http.StatusBadGateway, "replica %d is down; send the request again", st.replica)
-	case f.Status != 0:
-		return injected(f)
+	if err := st.srv.takes(st.replica); err != nil {
+		return err
 	}
-	if most := st.srv.maxQueue; most > 0 {
-		if s := r.engine.Stats(); s.Waiting+s.Arriving >= most {
-			return tooBusy(st.replica, s.Waiting+s.Arriving)
-		}
+	if p := st.srv.prefill; p != nil && st.pinned == anyReplica && p.Wanted(st.replica, &st.choices[0].seq) {
+		return st.handOver()
 	}
 	for i := range st.choices {
-		if err := r.engine.Submit(&st.choices[i].seq); err != nil {
+		if err := st.srv.replicas[st.replica].engine.Submit(&st.choices[i].seq); err != nil {
 			// They are alike, so it is the first one.
 			return badRequest("", "%v", err)
 		}
 		st.open++
+	}
+	return nil
+}
+
+// takes reports why replica i takes no request now.
+func (s *Server) takes(i int) *apiError {
+	f := s.faults.State(i)
+	switch {
+	case f.Down:
+		return plainError(http.StatusBadGateway, "replica %d is down; send the request again", i)
+	case f.Status != 0:
+		return injected(f)
+	}
+	if most := s.maxQueue; most > 0 {
+		if e := s.replicas[i].engine.Stats(); e.Waiting+e.Arriving >= most {
+			return tooBusy(i, e.Waiting+e.Arriving)
+		}
 	}
 	return nil
 }
@@ -122,17 +139,22 @@ func (e *abortion) Fire(clock.Time) { (*stream)(e).drop() }
 // Entity is that of the submission, so that an abort never overtakes its request.
 func (e *abortion) Entity() uint64 { return e.choices[0].seq.ID }
 
-// drop takes all choices out of the engine, on the loop.
+// drop takes all choices out of the engines, on the loop.
 func (st *stream) drop() {
 	for i := range st.choices {
-		st.srv.replicas[st.replica].engine.Abort(&st.choices[i].seq)
+		c := &st.choices[i]
+		if st.remote {
+			c.handoff.Abort()
+		} else {
+			st.srv.replicas[st.replica].engine.Abort(&c.seq)
+		}
 	}
 }
 
 // leave takes the request off the router's books.
 func (st *stream) leave() {
 	if st.pinned == anyReplica {
-		st.srv.fleet.Done(&st.route, st.replica)
+		st.srv.fleet.Done(&st.route, st.replica-st.srv.first)
 	}
 }
 

@@ -22,6 +22,7 @@ type truth struct {
 	stream      bool
 	status      int // 0: the client left before a response began
 	replica     int // unknown: none was picked
+	source      int // that computed the prompt; unknown: the same
 	choice      int // unknown: the request was refused
 	finish      string
 
@@ -38,7 +39,7 @@ const unknown = -1
 
 func newTruth(a api, requestID, traceparent string) truth {
 	return truth{
-		requestID: requestID, traceparent: traceparent, api: a, replica: unknown, choice: unknown,
+		requestID: requestID, traceparent: traceparent, api: a, replica: unknown, source: unknown, choice: unknown,
 		prompt: unknown, maxTokens: unknown, output: unknown, cached: unknown,
 		preemptions: unknown, recomputed: unknown, preemptedNS: unknown,
 		received: clock.Never, arrival: clock.Never, queued: clock.Never, scheduled: clock.Never,
@@ -66,6 +67,7 @@ func (t *truth) append(dst []byte) []byte {
 		value int64
 	}{
 		{"replica", int64(t.replica)},
+		{"prefill_replica", int64(t.source)},
 		{"choice", int64(t.choice)},
 		{"prompt_tokens", int64(t.prompt)},
 		{"max_tokens", int64(t.maxTokens)},

@@ -29,7 +29,17 @@ type Plan struct {
 	Replicas int    `yaml:"replicas" group:"pool" help:"number of fake engines behind the router"`
 	Router   string `yaml:"router" group:"pool" help:"rule that picks the replica: round-robin, random, least-outstanding, p2c"`
 	Faults   string `yaml:"faults,omitempty" group:"pool" help:"YAML file of what goes wrong with the engines, and when: slow, stall, kill, restart, http, truncate, usage, metrics"`
-	Speed    Speed  `yaml:"speed" group:"speed" help:"loop seconds per wall second; max: virtual time, as fast as the processor allows"`
+
+	// Prefill and decode on replicas of their own.
+	PrefillReplicas     int           `yaml:"prefill-replicas" group:"pool" help:"replicas that only compute prompts and hand the KV over, as vLLM, llm-d and Dynamo disaggregate prefill and decode; with --decode-replicas, and --replicas is their sum; 0: all do both"`
+	DecodeReplicas      int           `yaml:"decode-replicas" group:"pool" help:"replicas that make the answers of prompts from --prefill-replicas; --router picks among them"`
+	PrefillRouter       string        `yaml:"prefill-router,omitempty" group:"pool" help:"rule that picks the prefill replica; empty: that of --router"`
+	MaxLocalPrefill     int           `yaml:"max-local-prefill-length" group:"pool" help:"most prompt tokens, beside those in its prefix cache, that a decode replica computes itself; 0: none"`
+	KVTransferLink      string        `yaml:"kv-transfer-link" group:"pool" help:"what the KV goes over, by name in the GPU profile: rdma (one network adapter a GPU), nvlink or xgmi (within a node)"`
+	KVTransferBandwidth float64       `yaml:"kv-transfer-bandwidth" group:"pool" help:"GB/s of that link, a GPU and direction; 0: by the profile"`
+	KVTransferLatency   time.Duration `yaml:"kv-transfer-latency" group:"pool" help:"time before the first byte of a transfer; 0: by the profile"`
+
+	Speed Speed `yaml:"speed" group:"speed" help:"loop seconds per wall second; max: virtual time, as fast as the processor allows"`
 
 	Engine                    string  `yaml:"engine" group:"engine" help:"serving engine and version whose defaults apply to the flags below: vllm@0.10, vllm@0.15, vllm@0.19"`
 	EngineMaxNumSeqs          int     `yaml:"engine.max-num-seqs" group:"engine" help:"most sequences in one step; unless given, by --engine and --gpu"`
@@ -116,6 +126,7 @@ func Default() Plan {
 		TP:                        1,
 		EngineKVCacheDType:        "auto",
 		Router:                    "round-robin",
+		KVTransferLink:            "rdma",
 		Engine:                    "vllm@0.19",
 		EngineMaxNumSeqs:          1024,
 		EngineMaxNumBatchedTokens: 8192,

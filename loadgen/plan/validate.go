@@ -74,6 +74,7 @@ func (p *Plan) checkTarget(v *checker) {
 
 func (p *Plan) checkPool(v *checker) {
 	v.within("replicas", p.Replicas, 1, 4096)
+	p.checkSplit(v)
 	v.within("tp", p.TP, 1, 64)
 	v.within("engine.max-num-seqs", p.EngineMaxNumSeqs, 1, 1<<16)
 	v.within("engine.max-num-batched-tokens", p.EngineMaxNumBatchedTokens, 1, 1<<20)
@@ -96,6 +97,36 @@ func (p *Plan) checkPool(v *checker) {
 		"%d is outside --engine.max-loras, %d, to %d: adapters on the GPU are in host memory too", p.EngineMaxCPULoras, p.EngineMaxLoras, MaxAdapters)
 	v.ok(p.Speed >= 0 && p.Speed <= MaxSpeed, "speed", "%v is outside 0 to %v: for more, use max", p.Speed, MaxSpeed)
 }
+
+// checkSplit checks what describes prefill and decode replicas.
+func (p *Plan) checkSplit(v *checker) {
+	v.within("prefill-replicas", p.PrefillReplicas, 0, 4096)
+	v.within("decode-replicas", p.DecodeReplicas, 0, 4096)
+	v.within("max-local-prefill-length", p.MaxLocalPrefill, 0, 1<<24)
+	v.ok(p.KVTransferBandwidth >= 0 && p.KVTransferBandwidth <= 1e6, "kv-transfer-bandwidth", "%v GB/s is outside 0 to 1e6", p.KVTransferBandwidth)
+	v.ok(p.KVTransferBandwidth == 0 || p.KVTransferBandwidth >= 1e-6, "kv-transfer-bandwidth", "%v GB/s is less than a kilobyte a second", p.KVTransferBandwidth)
+	v.ok(0 <= p.KVTransferLatency && p.KVTransferLatency <= time.Minute, "kv-transfer-latency", "%v is outside 0 to 1m", p.KVTransferLatency)
+	v.ok(p.PrefillReplicas == 0 || p.DecodeReplicas > 0, "decode-replicas", "how many of them answer? --prefill-replicas alone make no answer")
+	v.ok(p.DecodeReplicas == 0 || p.PrefillReplicas > 0, "prefill-replicas", "how many compute prompts? without any, --replicas says how many there are")
+	if p.Split() {
+		v.ok(p.Replicas == p.PrefillReplicas+p.DecodeReplicas, "replicas", "%d is not the sum of --prefill-replicas and --decode-replicas: leave it out", p.Replicas)
+		return
+	}
+	for _, f := range []struct {
+		flag string
+		set  bool
+	}{
+		{"prefill-router", p.PrefillRouter != ""},
+		{"max-local-prefill-length", p.MaxLocalPrefill > 0},
+		{"kv-transfer-bandwidth", p.KVTransferBandwidth > 0},
+		{"kv-transfer-latency", p.KVTransferLatency > 0},
+	} {
+		v.ok(!f.set, f.flag, "it is for prefill and decode replicas: give --prefill-replicas and --decode-replicas, or leave it out")
+	}
+}
+
+// Split reports whether prompts are computed on replicas of their own.
+func (p *Plan) Split() bool { return p.PrefillReplicas > 0 && p.DecodeReplicas > 0 }
 
 func (p *Plan) checkLoad(v *checker) {
 	timed := Timed(p.DatasetName)

@@ -110,6 +110,10 @@ func (p *planFlags) resolve(env *Env, check func(*plan.Plan) error) (plan.Plan, 
 			}
 		}
 	}
+	// A sum that was given wrongly stays, and is complained of.
+	if out.Split() && (p.flag("replicas") == "" && out.Replicas == plan.Default().Replicas) {
+		out.Replicas = out.PrefillReplicas + out.DecodeReplicas
+	}
 	return out, check(&out)
 }
 

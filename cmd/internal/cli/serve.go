@@ -88,7 +88,7 @@ func serve(env *Env, p plan.Plan, o serveOptions) (err error) {
 		return fmt.Errorf("--time-scale: %w", err)
 	}
 	c := server.Config{
-		Model: o.model, Replicas: p.Replicas, Engine: setup.config, Step: setup.step, Policy: policy, Loop: loop,
+		Model: o.model, Replicas: answering(&p), Engine: setup.config, Step: setup.step, Policy: policy, Loop: loop,
 		BlockBytes: setup.blockBytes,
 	}
 	if c.Model == "" {
@@ -99,6 +99,12 @@ func serve(env *Env, p plan.Plan, o serveOptions) (err error) {
 			fmt.Fprintf(env.Stderr, "goodput: the KV cache of replica %d is full, and its %d blocks are only derived from the GPU's memory: no input matters more now; give a measured number with --engine.num-gpu-blocks\n",
 				i, setup.config.NumGPUBlocks)
 		}
+	}
+	if c.Prefill, err = newPrefill(&p, &setup); err != nil {
+		return err
+	}
+	if c.Prefill != nil && o.perPort {
+		return errors.New("--per-replica-ports: prefill and decode replicas work together behind one port: leave out one of the two")
 	}
 	c.Version, c.MaxQueue = versionText(), o.maxQueue
 	if c.Adapters, err = adapterNames(&p, o.loras); err != nil {
@@ -127,7 +133,7 @@ func serve(env *Env, p plan.Plan, o serveOptions) (err error) {
 		defer close(loopDone)
 		loop.Run()
 	}()
-	fmt.Fprintf(env.Stdout, "%d engines: %s\n", p.Replicas, setup.text)
+	fmt.Fprintf(env.Stdout, "%d engines: %s%s\n", p.Replicas, setup.text, splitText(&p, &setup))
 	err = serveUntilSignal(env, engines, listeners, o.perPort)
 	loop.Stop()
 	<-loopDone

@@ -87,7 +87,7 @@ func newSession(env *Env, p plan.Plan, set datasets.Set, slo observe.SLO) (*sess
 	if setup.derived {
 		s.kv[record.TargetKVFrom] = record.KVDerived
 	}
-	s.targetText = fmt.Sprintf("%d in-process engines (%s), router %s", p.Replicas, setup.text, p.Router)
+	s.targetText = fmt.Sprintf("%d in-process engines (%s), router %s%s", p.Replicas, setup.text, p.Router, splitText(&p, &setup))
 	return s, nil
 }
 
@@ -238,7 +238,12 @@ func (s *session) finish(ended clock.Time) error {
 	}
 	if s.pool != nil {
 		f.Events = faultEvents(s.pool.Faults())
-		e := s.pool.Stats().Engines
+		stats := s.pool.Stats()
+		e := stats.Engines
+		if s.plan.Split() {
+			f.Counters["remote_prefills"], f.Counters["local_prefills"] = int64(stats.Remote), int64(stats.Local)
+			f.Counters["kv_transfers"], f.Counters["kv_transfer_tokens"] = stats.Moved.Transfers, stats.Moved.Tokens
+		}
 		f.Counters[record.CounterKVWaits], f.Counters[record.CounterPreemptions] = e.KVWaits, e.Preemptions
 	}
 	if from, to := s.dispatcher.Window(); from.Known() {

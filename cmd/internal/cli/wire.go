@@ -7,6 +7,7 @@ import (
 
 	"goodput/datasets"
 	"goodput/datasets/trace"
+	"goodput/fakeengine/disagg"
 	"goodput/fakeengine/engine"
 	"goodput/fakeengine/fault"
 	"goodput/fakeengine/pool"
@@ -138,7 +139,8 @@ func recorded(set datasets.Set) func(i int) time.Duration {
 type engineSetup struct {
 	config engine.Config
 	step   func(replica int) steptime.Model
-	text   string // for people
+	text   string      // for people
+	kv     disagg.Link // between two of them
 	// derived: the number of KV blocks follows from the GPU's memory.
 	derived bool
 	// faults is what goes wrong with them, and script the text that says so.
@@ -198,7 +200,8 @@ func newEngineSetup(p *plan.Plan) (engineSetup, error) {
 	if out.faults, out.script, err = readFaults(p); err != nil {
 		return out, err
 	}
-	return out, nil
+	out.kv, err = h.link(p)
+	return out, err
 }
 
 // newPool makes the in-process target.
@@ -207,8 +210,12 @@ func newPool(p *plan.Plan, setup engineSetup, loop clock.Loop) (*pool.Pool, erro
 	if err != nil {
 		return nil, fmt.Errorf("--router: %w", err)
 	}
+	prefill, err := newPrefill(p, &setup)
+	if err != nil {
+		return nil, err
+	}
 	return pool.New(pool.Config{
-		Replicas: p.Replicas, Engine: setup.config, Step: setup.step, Policy: policy, Loop: loop,
+		Replicas: answering(p), Prefill: prefill, Engine: setup.config, Step: setup.step, Policy: policy, Loop: loop,
 		TTFTTimeout: p.TTFTTimeout, RequestTimeout: p.RequestTimeout, Faults: setup.faults,
 	})
 }
