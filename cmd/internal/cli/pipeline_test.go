@@ -37,7 +37,6 @@ type stepAnswer struct {
 	replica *stepReplica
 	req     *target.Request
 	sink    target.Sink
-	first   int // steps before the first token, of those kept
 	usage   target.Usage
 	server  target.Server
 	result  target.Result
