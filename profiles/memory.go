@@ -7,7 +7,7 @@ import (
 
 // KVBlocks derives the number of KV blocks of an engine, the null block
 // included, as vLLM does: the engine's share of the memory, less weights and
-// less what the profile reserves for everything else, cut into blocks of
+// less what the two profiles reserve for everything else, cut into blocks of
 // blockSize tokens. All of it per GPU of a group of tp.
 //
 // A count that a real engine has logged is better: near saturation latencies
@@ -36,7 +36,7 @@ func KVBlocks(gpu GPU, model Model, tp int, utilization float64, blockSize int, 
 		weights += m.WeightBytes() / float64(tp)
 		perToken += m.KVBytesPerToken(tp)
 	}
-	left := gpu.Memory.Value*utilization - weights - gpu.NonKV.Value
+	left := gpu.Memory.Value*utilization - weights - gpu.NonKV.Value - model.OtherMemory.Value
 	blocks := math.Floor(left / float64(perToken*int64(blockSize)))
 	if blocks < 2 {
 		return 0, fmt.Errorf("%s on %d x %s: weights take %.1f GB of the %.1f GB that utilization %v allows on each, which leaves no room for KV blocks; use a higher tensor parallel degree, a quantization, or a higher utilization",

@@ -40,6 +40,15 @@ type Model struct {
 	TiedEmbeddings bool         `yaml:"tied_embeddings"`
 	Quantization   Quantization `yaml:"quantization"`
 	KVCacheDType   KVCacheDType `yaml:"kv_cache_dtype"`
+	// PlainAttention: quantized checkpoints keep the attention's weights at 16 bits.
+	PlainAttention bool `yaml:"plain_attention,omitempty"`
+	// OtherWeights is the number of weights that text does not go through, such as a
+	// vision tower's. They take memory at 16 bits. 0: none.
+	OtherWeights int64 `yaml:"other_weights,omitempty"`
+	// OtherMemory is what each GPU holds for this model beside weights, KV cache and
+	// what the GPU's profile reserves: the inputs that are tried out at the start,
+	// workspaces of experts. The zero value is none.
+	OtherMemory Coefficient `yaml:"other_memory,omitempty"`
 	// MaxLen is the context length in tokens.
 	MaxLen int `yaml:"max_len"`
 }
@@ -95,6 +104,12 @@ func (m *Model) validate() error {
 	if m.Date == "" {
 		errs = append(errs, errors.New("date is missing"))
 	}
+	if m.OtherWeights < 0 || m.OtherWeights > 1e12 {
+		errs = append(errs, fmt.Errorf("other_weights is %d: need 0 to 1e12", m.OtherWeights))
+	}
+	if m.OtherMemory != (Coefficient{}) {
+		errs = append(errs, m.OtherMemory.check("other_memory", cost, "B"))
+	}
 	if m.KVHeads > 0 && m.Heads%m.KVHeads != 0 {
 		errs = append(errs, fmt.Errorf("heads is %d: need a multiple of kv_heads, %d", m.Heads, m.KVHeads))
 	}
@@ -104,8 +119,11 @@ func (m *Model) validate() error {
 // sharedWeights is the number of quantizable weights of a layer that every token
 // goes through: attention and the dense or shared MLP.
 func (m *Model) sharedWeights() int64 {
-	attn := int64(m.Hidden) * int64(m.HeadDim) * int64(2*m.Heads+2*m.KVHeads)
-	return attn + m.mlp(m.Intermediate)
+	return m.attentionWeights() + m.mlp(m.Intermediate)
+}
+
+func (m *Model) attentionWeights() int64 {
+	return int64(m.Hidden) * int64(m.HeadDim) * int64(2*m.Heads+2*m.KVHeads)
 }
 
 // expertWeights is the number of weights of one expert of a layer.
@@ -178,7 +196,11 @@ func (m *Model) layerBytes(experts float64) float64 {
 	if m.Quantization == MXFP4 {
 		shared = plainBytes
 	}
-	return float64(m.sharedWeights())*shared + float64(m.routerWeights())*plainBytes + experts*float64(m.expertWeights())*q
+	attention := shared
+	if m.PlainAttention {
+		attention = plainBytes
+	}
+	return float64(m.attentionWeights())*attention + float64(m.mlp(m.Intermediate))*shared + float64(m.routerWeights())*plainBytes + experts*float64(m.expertWeights())*q
 }
 
 // ExpertBytes is the part of LayerBytes that routed experts take, and
@@ -198,7 +220,7 @@ func (m *Model) HeadBytes() float64 { return float64(m.HeadWeights()) * plainByt
 
 // WeightBytes is the size of all weights.
 func (m *Model) WeightBytes() float64 {
-	return float64(m.Layers)*m.layerBytes(float64(m.Experts)) + float64(m.plainWeights())*plainBytes
+	return float64(m.Layers)*m.layerBytes(float64(m.Experts)) + float64(m.plainWeights()+m.OtherWeights)*plainBytes
 }
 
 // ActivationBytes is the size of one token's hidden state.

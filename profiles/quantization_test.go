@@ -150,7 +150,7 @@ func TestLayerBytesApproachAllWeights(t *testing.T) {
 	for _, name := range Models() {
 		m := loadModel(t, name)
 		all := m.WeightBytes()
-		rest := float64(m.plainWeights()) * plainBytes
+		rest := float64(m.plainWeights()+m.OtherWeights) * plainBytes
 		if got := float64(m.Layers)*m.LayerBytes(1_000_000) + rest; math.Abs(got/all-1) > 1e-9 {
 			t.Errorf("%s: a step of many tokens reads %.4g bytes of %.4g", name, got, all)
 		}

@@ -228,7 +228,11 @@ func (e *engine) traffic(rows []part, emit int) float64 {
 		missed = math.Pow(float64(m.Experts-m.ExpertsPerToken)/float64(m.Experts), float64(tokens))
 		experts = float64(m.Experts) * (1 - missed)
 	}
-	layer := float64(attn+e.matrices()*m.Hidden*m.Intermediate)*sharedBits/8 +
+	attnBits := sharedBits
+	if m.PlainAttention {
+		attnBits = 16
+	}
+	layer := float64(attn)*attnBits/8 + float64(e.matrices()*m.Hidden*m.Intermediate)*sharedBits/8 +
 		experts*float64(e.matrices()*m.Hidden*m.ExpertIntermediate)*bits/8
 	if m.Experts > 0 {
 		layer += float64(m.Hidden*m.Experts) * 2

@@ -43,6 +43,9 @@ type Point struct {
 	// prompt, Cached tokens are found in the prefix cache. A DecodeStep attends to
 	// Input tokens.
 	Batch, Running, Input, Output, Cached float64
+	// Others is how many prompts join while an answer lasts; 0: as many as there are
+	// answers.
+	Others float64
 	// Budget bounds the tokens of a step.
 	Budget int
 	// Seconds is what was measured.
@@ -75,6 +78,9 @@ func (p *Point) Predict(s Steps, frontEnd float64) float64 {
 	case Burst:
 		return p.Batch * p.Output / p.Running * p.steady(s, p.Running, p.Running)
 	case OpenLoop:
+		if p.Others > 0 {
+			return p.steady(s, p.Batch, p.Others)
+		}
 		return p.steady(s, p.Batch, p.Batch)
 	case FirstToken:
 		return frontEnd + p.firstToken(s)
