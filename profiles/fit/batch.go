@@ -29,6 +29,12 @@ type Steps interface {
 	Step(b *Batch) int64
 }
 
+// Bounded is Steps that know the least time in which the hardware could do a step, in
+// picoseconds.
+type Bounded interface {
+	Floor(b *Batch) int64
+}
+
 // Builder makes the step times of a profile, for tp GPUs per engine. overlap: the
 // engine prepares a step while the last one runs.
 type Builder func(gpu *profiles.GPU, model *profiles.Model, tp int, overlap bool) (Steps, error)

@@ -110,3 +110,9 @@ func (c *Coefficient) factor(prior, move float64) float64 {
 
 // surprise is how many spreads a factor is.
 func (c *Coefficient) surprise(factor float64) float64 { return math.Log(factor) / math.Log(c.spread) }
+
+// Unit is the coefficient's unit; empty: a ratio.
+func (c *Coefficient) Unit(g *profiles.GPU) string { return c.of(g)[0].Unit }
+
+// Status is the coefficient's status.
+func (c *Coefficient) Status(g *profiles.GPU) profiles.Status { return c.of(g)[0].Status }

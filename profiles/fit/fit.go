@@ -21,6 +21,8 @@ type Request struct {
 	// Doubt multiplies the logarithms of the priors' spreads; 0 is 1. More: the base
 	// is known less well.
 	Doubt float64
+	// CoefficientsOnly leaves out the errors, which take ten times as long.
+	CoefficientsOnly bool
 }
 
 // Result is a fitted profile and how far off it is.
@@ -28,9 +30,14 @@ type Result struct {
 	GPU profiles.GPU
 	// Fitted are the coefficients that were moved.
 	Fitted []Coefficient
+	// GPU has the errors and sources of the base if CoefficientsOnly was asked for.
+	//
 	// InSample is over the points that it was fitted to, HeldOut over the same points,
 	// each predicted by a fit without its configuration.
 	InSample, HeldOut Errors
+	// Impossible is how many points were left out because the hardware could not have
+	// been so fast, at its peak rates: their unit or configuration is wrong.
+	Impossible int
 	// Kinds and Families split HeldOut up, Sources is what a fit without the source
 	// predicts of it; only where there are several.
 	Kinds, Families, Sources []Group
@@ -81,6 +88,11 @@ func check(points []Point) error {
 // Fit chooses the coefficients. Points that can't carry a fit are a *TooFew. It is
 // deterministic.
 func Fit(q Request) (Result, error) {
+	var r Result
+	var err error
+	if q.Points, r.Impossible, err = possible(&q); err != nil {
+		return Result{}, err
+	}
 	if err := check(q.Points); err != nil {
 		return Result{}, err
 	}
@@ -93,8 +105,7 @@ func Fit(q Request) (Result, error) {
 	if len(vary) == 0 {
 		return Result{}, &TooFew{"the points depend on no coefficient"}
 	}
-	r := Result{Fitted: vary}
-	var err error
+	r.Fitted = vary
 	if r.GPU, err = solve(&q.Base, vary, q.Points, q.Build); err != nil {
 		return Result{}, err
 	}
@@ -106,6 +117,10 @@ func Fit(q Request) (Result, error) {
 	in, err := logErrors(&r.GPU, q.Points, q.Build)
 	if err != nil {
 		return Result{}, err
+	}
+	if q.CoefficientsOnly {
+		r.InSample = sumUp(in)
+		return r, nil
 	}
 	out, err := heldOut(&q.Base, vary, q.Points, q.Build)
 	if err != nil {
@@ -120,6 +135,31 @@ func Fit(q Request) (Result, error) {
 	describe(&r, &q, out)
 	return r, nil
 }
+
+// possible leaves out single steps that were measured to be faster than the hardware.
+func possible(q *Request) (points []Point, out int, err error) {
+	for i := range q.Points {
+		p := &q.Points[i]
+		if p.Kind == DecodeStep || p.Kind == PrefillStep {
+			s, err := q.Build(&q.Base, &p.Model, p.TP, p.Overlap)
+			if err != nil {
+				return nil, 0, fmt.Errorf("%s on %d GPUs: %w", p.Model.Name, p.TP, err)
+			}
+			if limit, ok := s.(Bounded); ok && p.Seconds < p.Predict(floors{limit}, 0) {
+				out++
+				continue
+			}
+		}
+		points = append(points, *p)
+	}
+	return points, out, nil
+}
+
+// floors takes the least time of a step for its time.
+type floors struct{ of Bounded }
+
+// Step implements Steps.
+func (f floors) Step(b *Batch) int64 { return f.of.Floor(b) }
 
 // leaveEachOut leaves out each source, as long as the others can carry a fit.
 func leaveEachOut(q *Request, vary []Coefficient) ([]Group, error) {

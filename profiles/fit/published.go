@@ -12,8 +12,8 @@ import (
 
 // Drop is why rows are no points, and how many there are of them.
 type Drop struct {
-	Why  string
-	Rows int
+	Why  string `json:"why"`
+	Rows int    `json:"rows"`
 }
 
 // drops counts them, in the order in which reasons first occur.

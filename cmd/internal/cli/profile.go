@@ -18,7 +18,7 @@ func newProfile(env *Env) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newProfileList(env), newProfileShow(env), newProfileExplain(env), newProfileValidate(env))
+	c.AddCommand(newProfileList(env), newProfileShow(env), newProfileExplain(env), newProfileFit(env), newProfileValidate(env))
 	return c
 }
 

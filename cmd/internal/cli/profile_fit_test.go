@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"goodput/loadgen/plan"
+	"goodput/profiles"
+	"goodput/profiles/fit"
+)
+
+// sharedFile is a file of the reference data beside the project.
+func sharedFile(t *testing.T, name string) string {
+	t.Helper()
+	dir, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			break
+		}
+		if dir == filepath.Dir(dir) {
+			t.Fatal("no go.mod above the package")
+		}
+	}
+	path := filepath.Join(dir, "..", "shared", name)
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("no reference data: %v", err)
+	}
+	return path
+}
+
+// runCLI runs a command line, and returns what it prints and its exit code.
+func runCLI(args ...string) (stdout, stderr string, code int) {
+	var out, errs bytes.Buffer
+	code = Main(Env{Args: args, Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }})
+	return out.String(), errs.String(), code
+}
+
+// The shipped profiles are what the fit makes of the calibration tables, but for the
+// rounding of other processors.
+func TestFitReproducesShippedProfiles(t *testing.T) {
+	for _, c := range []struct {
+		name, from string
+		families   []string
+		doubt      float64
+	}{
+		{"h100-sxm", "kernels", []string{"vllm"}, 1},
+		{"h100-sxm@sglang", "profile", []string{"sglang"}, 2},
+		{"h100-sxm@trtllm-2023", "profile", []string{"trtllm-2023"}, 1},
+		{"a100-sxm-80gb", "kernels", []string{"vllm", "vllm-v0"}, 1},
+		{"a100-sxm-80gb@lmdeploy-2023", "profile", []string{"lmdeploy-2023"}, 2},
+		{"mi300x", "kernels", []string{"vllm"}, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			kind, _, _ := strings.Cut(c.name, "@")
+			table, _, _ := strings.Cut(kind, "-")
+			f := fitting{
+				points: []string{sharedFile(t, "calibration/points_"+table+".csv")}, families: c.families,
+				from: c.from, doubt: c.doubt, name: c.name, date: "2026-11",
+			}
+			p := plan.Default()
+			p.GPU = kind
+			q, _, err := f.request(&p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			q.CoefficientsOnly = true
+			got, err := fit.Fit(q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := profiles.LoadGPU(c.name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range got.Fitted {
+				k := &got.Fitted[i]
+				if g, w := k.Value(&got.GPU), k.Value(&want); math.Abs(g/w-1) > 0.02 {
+					t.Errorf("%s is %.4g, shipped is %.4g", k.Name, g, w)
+				}
+				if s := k.Status(&want); s != profiles.Fitted {
+					t.Errorf("%s is shipped as %s", k.Name, s)
+				}
+			}
+		})
+	}
+}
+
+// A profile made of the lmdeploy rows is the shipped file, byte for byte on the
+// processor that it was made on.
+func TestFitWritesProfile(t *testing.T) {
+	points := sharedFile(t, "calibration/points_a100.csv")
+	file := filepath.Join(t.TempDir(), "fitted.yaml")
+	stdout, stderr, code := runCLI("profile", "fit", "--gpu", "a100-sxm-80gb", "--points", points, "--families", "lmdeploy-2023", "--doubt", "2",
+		"--name", "a100-sxm-80gb@lmdeploy-2023", "--date", "2026-11", "--out", file)
+	if code != 0 || !strings.Contains(stdout, "held out, a fifth of the configurations at a time  47") {
+		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := profiles.ReadGPU(file, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := profiles.LoadGPU("a100-sxm-80gb@lmdeploy-2023")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := got.ITLError; e.Status != profiles.Measured || e.Points != 47 || math.Abs(e.Value-want.ITLError.Value) > 0.01 {
+		t.Errorf("error %+v, shipped is %+v", e, want.ITLError)
+	}
+}
+
+func TestFitRefusesInput(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	stdout, _, code := runCLI("profile", "validate", "--print-points")
+	if code != 0 {
+		t.Fatal("no points")
+	}
+	lines := strings.SplitAfter(stdout, "\n")
+	few := write("few.csv", strings.Join(lines[:3], ""))
+	for _, c := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"nothing", nil, "give --points, --run or --metrics"},
+		{"too few", []string{"--points", few}, "no profile is written"},
+		{"no such file", []string{"--points", filepath.Join(dir, "none.csv")}, "--points: "},
+		{"no table", []string{"--points", write("bad.csv", "a,b\n1,2\n")}, "bad.csv:1"},
+		{"no run", []string{"--run", dir}, "--run: "},
+		{"no metrics", []string{"--metrics", write("m.txt", "go_goroutines 3\n")}, "m.txt: no counters of vLLM"},
+		{"wild doubt", []string{"--points", few, "--doubt", "0"}, "--doubt: 0 is outside"},
+		{"no month", []string{"--points", few, "--date", "May"}, `--date: "May" is no month`},
+		{"unknown start", []string{"--points", few, "--from", "moon"}, `--from: "moon" is unknown`},
+		{"no kernels", []string{"--points", few, "--gpu", "h200-sxm", "--from", "kernels"}, "no kernel figures of the GPU h200-sxm"},
+		{"unknown GPU", []string{"--points", few, "--gpu", "h100"}, "--gpu: "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "out.yaml")
+			_, stderr, code := runCLI(append([]string{"profile", "fit", "--out", out}, c.args...)...)
+			if code != exitUsage || !strings.Contains(stderr, c.want) {
+				t.Errorf("exit code %d and %q, want %d and %q", code, stderr, exitUsage, c.want)
+			}
+			if _, err := os.Stat(out); err == nil {
+				t.Error("a profile was written")
+			}
+		})
+	}
+}
