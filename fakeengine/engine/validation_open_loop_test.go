@@ -28,6 +28,15 @@ type stage struct {
 	rate       float64 // per second
 	duration   time.Duration
 	ttft, itl  float64 // measured means, ms
+	// e2e is the measured mean, 90th and 99th percentile, ms.
+	e2e [3]float64
+}
+
+// offered is what an engine made of a stage's load: means of TTFT and ITL, and mean,
+// p90 and p99 of E2E, in ms.
+type offered struct {
+	ttft, itl float64
+	e2e       [3]float64
 }
 
 // profileOf names the profile of a measured model.
@@ -41,8 +50,10 @@ func profileOf(model string) string {
 		return "yi-34b"
 	case "meta-llama/Llama-2-7b-hf":
 		return "llama-2-7b"
+	case "RedHatAI/Llama-4-Scout-17B-16E-Instruct-FP8-dynamic":
+		return "llama-4-scout-17b-16e"
 	}
-	return "" // quantised experts: their step times have their own tests
+	return ""
 }
 
 func readStages(t testing.TB) []stage {
@@ -77,11 +88,11 @@ func readStages(t testing.TB) []stage {
 			cfg: Config{
 				MaxNumSeqs: n("max_num_seqs"), MaxNumBatchedTokens: n("max_num_batched_tokens"), MaxModelLen: 4096,
 				BlockSize: 16, NumGPUBlocks: n("num_gpu_blocks"), PrefixCaching: true, ChunkedPrefill: true,
-				ReserveFullISL: true,
 			},
 			system: n("system_prompt_len"), question: n("question_len"), asked: n("output_len"), out: 1 + int(math.Round((at("e2e_mean_ms")-at("ttft_mean_ms"))/at("itl_mean_ms"))), prompts: n("num_system_prompts"),
 			rate: at("rate_rps"), duration: time.Duration(n("duration_s")) * time.Second,
 			ttft: at("ttft_mean_ms"), itl: at("itl_mean_ms"),
+			e2e: [3]float64{at("e2e_mean_ms"), at("e2e_p90_ms"), at("e2e_p99_ms")},
 		}
 		if s.model != "" {
 			stages = append(stages, s)
@@ -90,10 +101,12 @@ func readStages(t testing.TB) []stage {
 	return stages
 }
 
-// play offers the stage's load, as a Poisson process of requests of its mean
-// lengths, to an engine of its settings. It returns mean TTFT and ITL in
-// milliseconds.
-func (s *stage) play(t testing.TB) (ttft, itl float64) {
+// play offers the stage's load to an engine of its settings, as requests of its mean
+// lengths. They come at even intervals, or else at random ones.
+//
+// Even ones are closer to what was measured: p99 of TTFT is hardly above p90, where a
+// Poisson process would let one request in ten share its step with another prompt.
+func (s *stage) play(t testing.TB, even bool) offered {
 	t.Helper()
 	gpu, err := profiles.LoadGPU("h100-sxm")
 	if err != nil {
@@ -114,11 +127,9 @@ func (s *stage) play(t testing.TB) (ttft, itl float64) {
 		t.Fatal(err)
 	}
 	sink := &quiet{}
-	// Even gaps, a little off any multiple of a step: see offsets.
-	offsets := rng.New(1, "offsets", 0)
+	gaps := rng.New(1, "gaps", 0)
 	var seqs []*Seq
-	for n := 0; float64(n) < s.rate*s.duration.Seconds(); n++ {
-		at := (float64(n) + 0.2*offsets.Float64()) / s.rate
+	for at := 0.0; at < s.duration.Seconds(); {
 		id := uint64(len(seqs))
 		q := &Seq{ID: id, Prompt: s.system + s.question, MaxTokens: s.out, Shared: s.system, Sink: sink}
 		for b := range s.system / s.cfg.BlockSize {
@@ -130,37 +141,57 @@ func (s *stage) play(t testing.TB) (ttft, itl float64) {
 				t.Error(err)
 			}
 		}})
+		gap := gaps.Exp()
+		if even {
+			// A little off, so that arrivals do not lock in with steps.
+			gap = 0.9 + 0.2*gaps.Float64()
+		}
+		at += gap / s.rate
 	}
 	loop.Run()
-	for _, q := range seqs {
-		n := float64(len(seqs)) * 1e6
-		ttft += float64(q.FirstToken-q.Arrival) / n
-		itl += float64(q.LastToken-q.FirstToken) / float64(q.Output-1) / n
-	}
-	return ttft, itl
+	return summariseStage(seqs)
 }
 
-// The step times of a profile, apart from the scheduler: stages of real vLLM on
-// H100 (inference-sim/sim-to-real-accuracy-validation) against the profile that
-// was fitted to these and others. No queue builds up in them, so what differs is
-// step time, and the instant at which an arrival joins: the profile was fitted
-// to synchronous scheduling, which is bounded here; asynchronous scheduling is
-// told beside it. VALIDATION.md says more.
-func TestValidationAnalyticStepTime(t *testing.T) {
+func summariseStage(seqs []*Seq) offered {
+	var o offered
+	var e2e []float64
+	for _, q := range seqs {
+		n := float64(len(seqs)) * 1e6
+		o.ttft += float64(q.FirstToken-q.Arrival) / n
+		o.itl += float64(q.LastToken-q.FirstToken) / float64(q.Output-1) / n
+		e2e = append(e2e, float64(q.LastToken-q.Arrival)/1e6)
+	}
+	s := summarise(e2e)
+	o.e2e = [3]float64{s[0], s[2], s[3]}
+	return o
+}
+
+// Stages of real vLLM of about 0.15.1 on H100 (inference-sim/
+// sim-to-real-accuracy-validation), with the rules of vllm@0.15: arrivals join the
+// next step, and the host's work hides behind the GPU's. No queue builds up in them,
+// so what differs is step time and the instant at which an arrival joins. The step
+// times were not fitted to these stages, the front end was. VALIDATION.md says more.
+func TestValidationOpenLoop(t *testing.T) {
 	const bound = 12 // percent
+	off := func(got, want float64) float64 { return 100 * (got/want - 1) }
 	for _, s := range readStages(t) {
-		name := fmt.Sprintf("%-16s TP %d %4.1f/s", s.model, s.tp, s.rate)
-		if math.Abs(float64(s.out)/float64(s.asked)-1) > 0.05 {
-			t.Logf("%s left out: answers of %d tokens were measured, %d asked for; what was sent is not known", name, s.out, s.asked)
-			continue
-		}
-		ttft, itl := s.play(t)
-		ttft, itl = 100*(ttft/s.ttft-1), 100*(itl/s.itl-1)
+		name := fmt.Sprintf("%-21s TP %d %4.1f/s", s.model, s.tp, s.rate)
+		got := s.play(t, true)
+		poisson := s.play(t, false)
 		s.cfg.AsyncScheduling = true
-		late, _ := s.play(t)
-		t.Logf("%s  itl %5.2f ms %+5.1f%%  ttft %5.1f ms %+5.1f%%, asynchronous %+5.1f%%", name, s.itl, itl, s.ttft, ttft, 100*(late/s.ttft-1))
-		if math.Abs(ttft) > bound || math.Abs(itl) > bound {
-			t.Errorf("%s: mean TTFT is off by %+.1f%%, mean ITL by %+.1f%%, at most %d%% is allowed", name, ttft, itl, bound)
+		late := s.play(t, true)
+		t.Logf("%s  itl %5.2f ms %+5.1f%%  ttft %5.1f ms %+5.1f%% (at random intervals %+5.1f%%, %+5.1f%%; a step later %+5.1f%%)  e2e mean %6.0f ms %+5.1f%%  p90 %6.0f ms %+5.1f%%  p99 %6.0f ms %+5.1f%%",
+			name, s.itl, off(got.itl, s.itl), s.ttft, off(got.ttft, s.ttft), off(poisson.itl, s.itl), off(poisson.ttft, s.ttft), off(late.ttft, s.ttft),
+			s.e2e[0], off(got.e2e[0], s.e2e[0]), s.e2e[1], off(got.e2e[1], s.e2e[1]), s.e2e[2], off(got.e2e[2], s.e2e[2]))
+		switch {
+		case math.Abs(float64(s.out)/float64(s.asked)-1) > 0.05:
+			t.Logf("%s is not bounded: answers of %d tokens were measured, %d asked for; what was sent is not known", name, s.out, s.asked)
+		case s.model == "llama-4-scout-17b-16e":
+			t.Logf("%s is not bounded: no FP8 experts under vLLM are among the measurements behind the profile", name)
+		case math.Abs(off(got.ttft, s.ttft)) > bound || math.Abs(off(got.itl, s.itl)) > bound:
+			t.Errorf("%s: mean TTFT is off by %+.1f%%, mean ITL by %+.1f%%, at most %d%% is allowed", name, off(got.ttft, s.ttft), off(got.itl, s.itl), bound)
+		case off(late.ttft, s.ttft) < 15:
+			t.Errorf("%s: a step later TTFT is off by %+.1f%% only: these runs could be asynchronous after all", name, off(late.ttft, s.ttft))
 		}
 	}
 }
