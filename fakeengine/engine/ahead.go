@@ -39,6 +39,10 @@ func (e *Engine) catchUp() {
 // turn is the boundary between two steps: it ends the executing one, if any, and
 // schedules what may follow.
 func (e *Engine) turn(now clock.Time) {
+	if e.cruises() {
+		e.cruise(now)
+		return
+	}
 	e.stepping = true
 	if e.flying > 0 {
 		e.finishStep(now)
@@ -47,6 +51,29 @@ func (e *Engine) turn(now clock.Time) {
 	}
 	e.fill(now)
 	e.stepping = false
+}
+
+// cruises reports whether a boundary only moves the group on by a token.
+func (e *Engine) cruises() bool {
+	g := &e.group
+	return g.n > 0 && e.running.n == 0 && e.flying == e.depth && len(e.pipe[0].rows)+len(e.pipe[1].rows) == 0 &&
+		e.inbox.n == 0 && (e.waiting.n == 0 || e.stuck) && e.usual() &&
+		g.ends[0].last > e.scheduled+1 && g.n <= e.budget && g.due(e.scheduled+1).n <= e.kv.Free()
+}
+
+// cruise is turn for such a boundary: what finishStep and fill do then.
+func (e *Engine) cruise(now clock.Time) {
+	st := &e.pipe[e.first]
+	e.count(st, now)
+	e.retire()
+	st = &e.pipe[e.next()]
+	st.no = e.scheduled + 1
+	e.group.include(e, st)
+	e.grow(e.group.due(st.no).head, math.MaxUint64)
+	e.preempted = false
+	st.ps = e.time(&st.decodes)
+	st.decodeNS = ns(st.ps)
+	e.launch(st)
 }
 
 // arm makes sure that the loop comes by no later than the next boundary at which

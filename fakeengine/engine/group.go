@@ -52,15 +52,18 @@ func (e *Engine) seqs() int { return e.running.n + e.group.n }
 
 // due is the list of members that take a block in step n.
 func (g *group) due(n int64) *list {
-	size := int64(len(g.phases))
-	return &g.phases[(size-n%size)%size]
+	return g.phase(0, n)
 }
 
 // phase is the list of a sequence that has computed so many tokens before step
 // n: due gives it in the steps before which they fill their blocks.
 func (g *group) phase(computed int, n int64) *list {
 	size := int64(len(g.phases))
-	return &g.phases[((int64(computed)-n)%size+size)%size]
+	at := int64(computed) - n
+	if size&(size-1) == 0 { // saves a division
+		return &g.phases[at&(size-1)]
+	}
+	return &g.phases[(at%size+size)%size]
 }
 
 // plain reports whether s, which is about to be scheduled, could do without being

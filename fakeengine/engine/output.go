@@ -8,16 +8,7 @@ import "goodput/loadgen/clock"
 // under way still has a row for them.
 func (e *Engine) finishStep(now clock.Time) {
 	st := &e.pipe[e.first]
-	e.counters.steps++
-	e.counters.busyPS += st.ps
-	duration := e.elapsed(now)
-	decode := min(duration, st.decodeNS)
-	if e.log.full() {
-		e.trim()
-	}
-	e.finished++
-	e.log.add(now, decode)
-	e.counters.generated += int64(st.grouped)
+	duration, decode := e.count(st, now)
 	e.finishing = true
 	// Sinks may abort any sequence, which empties its rows.
 	for i := 0; i < len(st.rows); i++ {
@@ -75,6 +66,27 @@ func (e *Engine) finishStep(now clock.Time) {
 	}
 	e.finishing = false
 	st.reset()
+	e.retire()
+}
+
+// count enters the step st, which ends now, into the books. It returns how long
+// it took, and what of that decodes are charged, in nanoseconds.
+func (e *Engine) count(st *step, now clock.Time) (duration, decode int64) {
+	e.counters.steps++
+	e.counters.busyPS += st.ps
+	e.counters.generated += int64(st.grouped)
+	duration = e.elapsed(now)
+	decode = min(duration, st.decodeNS)
+	if e.log.full() {
+		e.trim()
+	}
+	e.finished++
+	e.log.add(now, decode)
+	return duration, decode
+}
+
+// retire takes the first step out of the pipe, and starts the one behind it.
+func (e *Engine) retire() {
 	e.first ^= 1
 	if e.flying--; e.flying > 0 {
 		e.endPS += e.pipe[e.first].ps

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"goodput/fakeengine/kv"
+	"goodput/fakeengine/steptime"
 	"goodput/loadgen/clock"
 )
 
@@ -48,16 +49,31 @@ func (e *Engine) schedule(now clock.Time) bool {
 	if len(st.rows) == 0 && st.grouped == 0 {
 		return false
 	}
-	st.ps = e.model.Step(st.total())
-	if st.ps <= 0 {
-		panic(fmt.Sprintf("engine %d: the step-time model gave %d ps for %+v: a step must take time", e.cfg.ID, st.ps, st.batch))
-	}
+	st.ps = e.time(st.total())
 	if e.lora != nil {
 		e.adapt(st)
 	} else {
 		e.share(st)
 	}
-	end := e.endPS + st.ps
+	if end := e.launch(st); e.host != nil {
+		e.host.store(now, end)
+	}
+	return true
+}
+
+// time is the picoseconds that the model gives a step.
+func (e *Engine) time(b *steptime.Batch) int64 {
+	ps := e.model.Step(b)
+	if ps <= 0 {
+		panic(fmt.Sprintf("engine %d: the step-time model gave %d ps for %+v: a step must take time", e.cfg.ID, ps, *b))
+	}
+	return ps
+}
+
+// launch puts a scheduled step into the pipe. It returns the end of the step, if
+// the executing one ends as it is, in picoseconds.
+func (e *Engine) launch(st *step) (end int64) {
+	end = e.endPS + st.ps
 	if e.flying == 0 {
 		e.endPS = end
 	}
@@ -65,10 +81,7 @@ func (e *Engine) schedule(now clock.Time) bool {
 	e.scheduled++
 	e.scheduledAt = e.finished
 	e.group.ctx += int64(e.group.n)
-	if e.host != nil {
-		e.host.store(now, end)
-	}
-	return true
+	return end
 }
 
 // adapt adds what adapters cost to a step. All in it wait for their loads.
