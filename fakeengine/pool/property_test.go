@@ -32,6 +32,7 @@ type script struct {
 	link                   disagg.Link
 	items                  []item
 	inRuns                 bool // sinks take runs of tokens
+	every                  bool // engines walk every step
 	faults                 fault.Script
 }
 
@@ -105,7 +106,10 @@ func (s script) run(tb testing.TB, loop clock.Loop, recs []recorder, done func()
 	cfg := config(tb, loop, s.replicas, s.policy)
 	cfg.Engine.NumGPUBlocks, cfg.Engine.MaxNumSeqs = s.blocks, s.seqs
 	cfg.Engine.MaxNumBatchedTokens, cfg.Engine.FrontEnd = 64, s.frontEnd
-	cfg.Engine.LoRA = engine.LoRA{MaxLoras: s.loras, MaxCPULoras: s.loras + 1, Load: 1e9, Fetch: 3e9}
+	cfg.Engine.EveryStep = s.every
+	if s.loras > 0 {
+		cfg.Engine.LoRA = engine.LoRA{MaxLoras: s.loras, MaxCPULoras: s.loras + 1, Load: 1e9, Fetch: 3e9}
+	}
 	cfg.Step, cfg.Faults = steptime.Shared(s.step), s.faults
 	if s.prefill > 0 {
 		split(tb, &cfg, s.prefill, s.mostLocal)
@@ -150,6 +154,50 @@ func (r runRecorder) Run(at []clock.Time, c target.Content, n int) {
 	for _, t := range at {
 		r.Event(target.Event{At: t, Kind: target.Token, Content: c, N: n})
 	}
+}
+
+// sloped is a model with which engines plan ahead.
+type sloped struct{ linear }
+
+var _ steptime.Linear = sloped{}
+
+func (sloped) PerContext() int64 { return 1_234_567 }
+
+func (m sloped) Step(b *steptime.Batch) int64 { return m.linear.Step(b) + 1_234_567*b.DecodeCtx }
+
+// TestEveryStepMakesNoDifference: whether engines walk every step shows nowhere,
+// neither to the senders nor to policies nor in the totals at any instant.
+func TestEveryStepMakesNoDifference(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s := drawScript(rt)
+		// These keep engines from leaving anything out.
+		s.loras, s.host, s.inRuns = 0, engine.Offload{}, true
+		s.step = rapid.SampledFrom([]steptime.Model{sloped{}, linear{}}).Draw(rt, "slope")
+		s.blocks += rapid.SampledFrom([]int{0, 1000}).Draw(rt, "more blocks")
+		for i := range s.items {
+			s.items[i].req.Adapter = target.Adapter{}
+			s.items[i].req.Out *= rapid.SampledFrom([]int{1, 5}).Draw(rt, "longer")
+		}
+		looks := rapid.SliceOfN(rapid.IntRange(0, 400), 0, 20).Draw(rt, "looks")
+		var logs [2]string
+		for i := range logs {
+			s.every = i == 0
+			recs := make([]recorder, len(s.items))
+			loop := clock.NewVirtual()
+			p := s.run(t, loop, recs, func() {})
+			var seen []string
+			for n, x := range looks {
+				at(loop, time.Duration(x)*step/2, clock.Rank(n%6), uint64(n%5), func() {
+					seen = append(seen, fmt.Sprintf("%v: %+v", loop.Now(), p.Stats()))
+				})
+			}
+			loop.Run()
+			logs[i] = fmt.Sprintf("%s%q %+v", log(recs), seen, p.Stats())
+		}
+		if logs[0] != logs[1] {
+			rt.Fatalf("every step:\n%s\nnot every step:\n%s", logs[0], logs[1])
+		}
+	})
 }
 
 // TestRunsAreTheTokensOneByOne: a sink that takes runs sees the same events, in
