@@ -106,27 +106,31 @@ type Spent struct {
 
 // schedState is what the scheduler keeps in a sequence.
 type schedState struct {
-	next, prev *Seq  // neighbours in the list in
-	in         *list // nil: not in the engine
-	place      int   // in the heap of the waiting queue
-	turn       int64 // its order in the waiting queue
-	lands      clock.Time
-	row        [2]int // index in the rows of the engine's steps, by place in the pipe
+	// These are all that is read of one in the group that needs a block, so they lie
+	// together. order counts admissions, and is the order of running sequences.
+	// grouped: in the group since the step of that number, see there.
+	next, prev *Seq // neighbours in the list in
+	order      uint64
+	since      int64
+	computed   int // see below
+	table      kv.Table
+	grouped    bool
+
+	in    *list // nil: not in the engine
+	place int   // in the heap of the waiting queue, or of the group
+	turn  int64 // its order in the waiting queue
+	lands clock.Time
+	row   [2]int // index in the rows of the engine's steps, by place in the pipe
 	// computed counts the tokens whose KV is or will be there when the scheduled
 	// steps end; peak is the highest value it had before a preemption. pending
 	// counts the output tokens that those steps will give for sure, and guessed the
 	// drafts in them. drafts follow all of those and wait to be scheduled.
-	computed, peak, pending, guessed, drafts int
+	peak, pending, guessed, drafts int
 	// goal is the number of tokens that were known at admission: a prefill until
 	// they are computed, then decodes.
 	goal int
-	// order counts admissions, and is the order of running sequences. Tokens of the
-	// steps from to upto are to be told in a run.
-	order      uint64
+	// Tokens of the steps from to upto are to be told in a run.
 	from, upto int64
-	// grouped: in the group since the step of that number, see there.
-	grouped bool
-	since   int64
 
 	asked       bool       // Remote was
 	follows     bool       // it waits for what another sequence has loaded
@@ -137,7 +141,6 @@ type schedState struct {
 	// blockedNS is how long it did before it was first scheduled.
 	blockedAt clock.Time
 	blockedNS int64
-	table     kv.Table
 	short     bool // has waited for blocks
 }
 

@@ -12,7 +12,7 @@ type freeList struct {
 	// runs are nodes too; number 0 is none. idle ones can be used again.
 	runs []run
 	idle []int32
-	// ring holds the blocks of all runs, in order, from first to last modulo its
+	// ring holds the blocks of all runs that had an owner, in order, from first to last modulo its
 	// size, which is a power of 2.
 	ring        []int32
 	first, last uint32
@@ -33,7 +33,9 @@ type block struct {
 }
 
 // run is blocks of one closed table, from the position before to down to from.
-// Those before full have names, which matter to nobody any more.
+// Those before full have names, which matter to nobody any more. Blocks that were
+// never used are a run without an owner; they are not written down, so that a pool
+// takes memory only as it is used.
 type run struct {
 	links
 	from, to, full int32
@@ -45,10 +47,6 @@ func (f *freeList) init(blocks int) {
 	f.blocks = make([]block, blocks)
 	f.runs = make([]run, 1, 64)
 	f.ring = make([]int32, 1<<bits.Len(uint(blocks)))
-	for i := range blocks - 1 {
-		f.ring[i] = int32(i + 1)
-	}
-	f.last = uint32(blocks - 1)
 	f.insert(f.newRun(run{to: int32(blocks - 1)}), null)
 	f.n = blocks - 1
 }
@@ -119,10 +117,16 @@ func (f *freeList) prependRun(ids []int32, r run) {
 func (f *freeList) next(node int32, ids []int32) (n, named int) {
 	r := &f.runs[-node]
 	n = min(int(r.to-r.from), len(ids))
-	for i := range n {
-		ids[i] = *f.slot(f.first + uint32(i))
+	if r.owner == 0 {
+		for i := range n {
+			ids[i] = f.unused(r) + int32(i)
+		}
+	} else {
+		for i := range n {
+			ids[i] = *f.slot(f.first + uint32(i))
+		}
+		f.first += uint32(n)
 	}
-	f.first += uint32(n)
 	f.n -= n
 	named = max(0, int(min(r.full, r.to))-max(int(r.to)-n, 0))
 	if r.to -= int32(n); r.to == r.from {
@@ -131,6 +135,9 @@ func (f *freeList) next(node int32, ids []int32) (n, named int) {
 	}
 	return n, named
 }
+
+// unused is the first block of the run without an owner.
+func (f *freeList) unused(r *run) int32 { return int32(len(f.blocks)) - r.to }
 
 // walk calls do for each free block, in order, until it reports false.
 func (f *freeList) walk(do func(id int32) bool) {
@@ -142,11 +149,15 @@ func (f *freeList) walk(do func(id int32) bool) {
 			}
 			continue
 		}
-		for range f.runs[-node].to - f.runs[-node].from {
-			if !do(*f.slot(at)) {
+		for i := range f.runs[-node].to - f.runs[-node].from {
+			id := f.unused(&f.runs[-node]) + i
+			if f.runs[-node].owner != 0 {
+				id = *f.slot(at)
+				at++
+			}
+			if !do(id) {
 				return
 			}
-			at++
 		}
 	}
 }
