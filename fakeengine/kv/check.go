@@ -40,8 +40,13 @@ func (p *Pool) Check(tables []*Table) error {
 			return err
 		}
 	}
+	for id := range p.blocks {
+		if b := &p.blocks[id]; b.kind == shared && b.found && p.index[b.name] != int32(id) {
+			return fmt.Errorf("index: block %d is not found by its name %#x", id, b.name)
+		}
+	}
 	for name, id := range p.index {
-		if !p.named(id, shared, name) {
+		if !p.named(id, shared, name) || !p.blocks[id].found {
 			return fmt.Errorf("index: block %d does not carry name %#x", id, name)
 		}
 	}

@@ -29,7 +29,12 @@ type block struct {
 	// kept for others, which one table holds, but 0 while they are free.
 	refs int32
 	kind uint8
-	name uint64
+	// found: the index finds this block by its name; kept for shared names.
+	found bool
+	// child is a block that once followed this one in a sequence; 0: none did. It is
+	// a guess, which saves looking into the index.
+	child int32
+	name  uint64
 }
 
 // run is blocks of one closed table, from the position before to down to from.

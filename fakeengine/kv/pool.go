@@ -148,7 +148,7 @@ func (p *Pool) forget(id int32) (named bool, name uint64) {
 	p.n--
 	b := &p.blocks[id]
 	named, name = b.kind != unnamed, b.name
-	if b.kind == shared && p.index[name] == id {
+	if b.kind == shared && b.found {
 		delete(p.index, name)
 	}
 	b.kind = unnamed

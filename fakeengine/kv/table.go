@@ -53,8 +53,10 @@ func (p *Pool) Match(t *Table, tokens int) int {
 	}
 	limit := (tokens - 1) / p.size
 	n := 0
+	id := int32(null)
 	for n < limit && n < len(t.hashes) {
-		id, ok := p.index[t.hashes[n]]
+		var ok bool
+		id, ok = p.find(id, t.hashes[n])
 		switch {
 		case !ok && (n >= len(t.ids) || !p.named(t.ids[n], shared, t.hashes[n])):
 			return n
@@ -72,13 +74,23 @@ func (p *Pool) Match(t *Table, tokens int) int {
 	return n
 }
 
+// find is the index, with a guess: the block is the child of the one before.
+func (p *Pool) find(before int32, name uint64) (id int32, ok bool) {
+	id = p.blocks[before].child
+	if b := &p.blocks[id]; id != null && b.found && p.named(id, shared, name) {
+		return id, true
+	}
+	id, ok = p.index[name]
+	return id, ok
+}
+
 // Find returns what Match would for a sequence without a table: the number of
 // leading blocks of these names that are in the cache, within tokens-1.
 func (p *Pool) Find(hashes []uint64, tokens int) int {
 	limit := min((tokens-1)/p.size, len(hashes))
-	n := 0
+	n, id, ok := 0, int32(null), false
 	for n < limit {
-		if _, ok := p.index[hashes[n]]; !ok {
+		if id, ok = p.find(id, hashes[n]); !ok {
 			break
 		}
 		n++
@@ -175,8 +187,14 @@ func (p *Pool) register(t *Table, tokens int) {
 	for i := t.full; i < min(full, len(t.hashes)); i++ {
 		id := t.ids[i]
 		b := &p.blocks[id]
-		b.kind, b.name, b.refs = shared, t.hashes[i], 1
+		b.kind, b.name, b.refs, b.found = shared, t.hashes[i], 1, true
+		if older, ok := p.index[b.name]; ok && older != id {
+			p.blocks[older].found = false
+		}
 		p.index[b.name] = id
+		if i > 0 {
+			p.blocks[t.ids[i-1]].child = id
+		}
 	}
 	// A private name is written down only when somebody could ask for it.
 	t.full, t.ready = full, (full+1)*p.size
