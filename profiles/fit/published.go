@@ -134,7 +134,7 @@ func (p *Point) measured(r *evidence.Point, room float64) string {
 	case r.Kind == evidence.Offline && r.OutputTokS > 0:
 		p.Kind, p.Seconds = StaticBatch, p.Batch*p.Output/r.OutputTokS
 	case r.Load == evidence.ClosedLoop && tpot > 0:
-		if p.Batch > 1 && r.TTFT.Typical() > 0.35*p.Output*tpot {
+		if p.Batch > 1 && r.TTFT.Typical() > waiting*p.Output*tpot {
 			return "waiting dominates"
 		}
 		p.Kind, p.Seconds = ClosedLoop, tpot/1e3

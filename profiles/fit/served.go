@@ -41,6 +41,9 @@ type bin struct {
 // leastInBin is how many requests a point stands for at least.
 const leastInBin = 5
 
+// waiting is the share of an answer's time beyond which TTFT is a queue's.
+const waiting = 0.35
+
 // Requests turns the requests of a run into points: of those that met about the same
 // number of others and have about the same length, the median time per token and the
 // median time to first token.
@@ -65,7 +68,12 @@ func Requests(e *Endpoint, served []Served) ([]Point, []Drop) {
 			}
 			continue
 		}
-		out = append(out, b.points(e)...)
+		points := b.points(e)
+		if token, first := points[0], points[1]; first.Seconds > waiting*token.Output*token.Seconds {
+			points = points[:1]
+			left.add("times to first token in which waiting dominates")
+		}
+		out = append(out, points...)
 	}
 	return out, left
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
@@ -117,6 +118,35 @@ func TestFitWritesProfile(t *testing.T) {
 	}
 	if e := got.ITLError; e.Status != profiles.Measured || e.Points != 47 || math.Abs(e.Value-want.ITLError.Value) > 0.01 {
 		t.Errorf("error %+v, shipped is %+v", e, want.ITLError)
+	}
+}
+
+// Runs of engines with one profile, fitted to from another one, are met better than
+// by that.
+func TestFitToRuns(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"profile", "fit", "--gpu", "h100-sxm", "--name", "mine", "--doubt", "3", "--date", "2026-11", "--json", "--engine.max-num-batched-tokens", "2048"}
+	for _, rate := range []string{"2", "5", "8", "11"} {
+		out := filepath.Join(dir, rate)
+		if _, stderr, code := runCLI("run", "--gpu", "a100-sxm-80gb", "--request-rate", rate, "--num-prompts", "150", "--dataset-name", "random",
+			"--random-input-len", "512", "--random-output-len", "96", "--random-range-ratio", "0.5", "--out", out); code != 0 {
+			t.Fatalf("run: exit code %d: %s", code, stderr)
+		}
+		args = append(args, "--run", out)
+	}
+	stdout, stderr, code := runCLI(args...)
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	var r fitReport
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+		t.Fatal(err)
+	}
+	if !(r.HeldOut.Points >= 8 && r.HeldOut.Median < 0.1) {
+		t.Errorf("held out: %+v", r.HeldOut)
+	}
+	if len(r.Sources) == 0 || len(r.Fitted) < 5 {
+		t.Errorf("%d sources left out, %d coefficients", len(r.Sources), len(r.Fitted))
 	}
 }
 
