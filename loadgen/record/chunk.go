@@ -41,14 +41,23 @@ type chunk struct {
 	nbits int
 	names dictionary
 
-	body  []byte // the encoded pages
-	dict  int    // of it, bytes of the dictionary page
+	body  *body // the encoded pages
+	dict  int   // of it, bytes of the dictionary page
 	plain int64  // bytes of the pages before compression
 	n     int64  // values and nulls in the pages of body
 	used  []format.Encoding
 	stats format.Statistics
 
+	*scratch
+}
+
+// scratch is memory that is needed only while a page is encoded, so that the chunks
+// of a row group share it. A column that is not of lists has its pages encoded when
+// the row group ends, and written before the next column's: body is for them.
+type scratch struct {
 	head, buf, zipped, unzipped []byte
+
+	body body
 }
 
 // pageValues is how many list elements make a page. Other columns have one page
@@ -66,11 +75,11 @@ const (
 // it, only the lists are compressed, and fast: requests that share the steps of
 // an engine have long stretches of equal gaps, which are found only in values
 // that are not packed into bits.
-func newChunk(c *column, virtual bool) *chunk {
-	k := &chunk{path: []string{c.name}, codec: &parquet.Zstd}
+func newChunk(c *column, virtual bool, shared *scratch) *chunk {
+	k := &chunk{path: []string{c.name}, codec: &parquet.Zstd, scratch: shared, body: &shared.body}
 	switch {
 	case c.list != nil:
-		k.path = append(k.path, "list", "element")
+		k.path, k.body = append(k.path, "list", "element"), new(body)
 		k.lvls = 2
 	case c.node.Optional():
 		k.lvls = 1
@@ -294,7 +303,9 @@ func (k *chunk) put(h *format.PageHeader, enc format.Encoding, head, vals []byte
 	if err != nil {
 		return fmt.Errorf("page header: %w", err)
 	}
-	k.body = append(append(append(k.body, b...), head...), vals...)
+	k.body.add(b)
+	k.body.add(head)
+	k.body.add(vals)
 	k.plain += int64(len(b)) + int64(h.UncompressedPageSize)
 	if !slices.Contains(k.used, enc) {
 		k.used = append(k.used, enc)
@@ -358,7 +369,7 @@ func (k *chunk) dictionaryPage() error {
 	}
 	k.zipped, h.CompressedPageSize = vals, int32(len(vals))
 	err = k.put(&h, format.Plain, nil, vals)
-	k.dict = len(k.body)
+	k.dict = k.body.n
 	return err
 }
 
@@ -402,7 +413,7 @@ func (k *chunk) clearPage() {
 func (k *chunk) finish(kind format.Type, offset int64) format.ColumnMetaData {
 	m := format.ColumnMetaData{
 		Type: kind, PathInSchema: k.path, Codec: k.codec.CompressionCodec(), NumValues: k.n,
-		TotalUncompressedSize: k.plain, TotalCompressedSize: int64(len(k.body)),
+		TotalUncompressedSize: k.plain, TotalCompressedSize: int64(k.body.n),
 		DataPageOffset: offset + int64(k.dict), Statistics: k.stats,
 		Encoding: append(thrift.Slice[format.Encoding]{format.RLE}, k.used...), // RLE is that of the levels
 	}
@@ -414,7 +425,8 @@ func (k *chunk) finish(kind format.Type, offset int64) format.ColumnMetaData {
 
 // reset makes the chunk one of the next row group.
 func (k *chunk) reset() {
-	k.body, k.used = k.body[:0], k.used[:0]
+	k.body.reset()
+	k.used = k.used[:0]
 	k.dict, k.plain, k.n, k.stats = 0, 0, 0, format.Statistics{}
 }
 

@@ -442,7 +442,7 @@ func TestDerivedColumnsNeedWhatTheySay(t *testing.T) {
 			continue
 		}
 		got := read(t, dir, Columns(c.name))[0]
-		want, have := newChunk(&c, true), newChunk(&c, true)
+		want, have := newChunk(&c, true, new(scratch)), newChunk(&c, true, new(scratch))
 		c.gather(want, []Request{row})
 		c.gather(have, []Request{got})
 		if len(want.i64) != 1 || !slices.Equal(want.i64, have.i64) {

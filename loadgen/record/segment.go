@@ -88,8 +88,9 @@ func newSegments(d disk, cols []column, m *Manifest) (*segments, error) {
 	}
 	s := &segments{disk: d, cols: cols, virtual: m.Virtual, meta: *meta}
 	s.meta.RowGroups = nil // segments append to it
+	shared := new(scratch)
 	for i := range cols {
-		s.chunks = append(s.chunks, newChunk(&cols[i], m.Virtual))
+		s.chunks = append(s.chunks, newChunk(&cols[i], m.Virtual, shared))
 	}
 	if m.Virtual {
 		s.lines = newTimelines()
@@ -181,7 +182,7 @@ func (s *segment) add(rows []Request) error {
 		if err := k.lists(c, rows, s.lines); err != nil {
 			return fmt.Errorf("column %s: %w", c.name, err)
 		}
-		lists += len(k.body)
+		lists += k.body.n
 	}
 	s.group += len(rows)
 	if s.group < rowGroupRows && lists < rowGroupLists {
@@ -218,7 +219,7 @@ func (s *segment) flush() error {
 		g.Columns = append(g.Columns, format.ColumnChunk{MetaData: m})
 		g.TotalByteSize += m.TotalUncompressedSize
 		g.TotalCompressedSize += m.TotalCompressedSize
-		if err := s.write(k.body); err != nil {
+		if err := k.body.each(s.write); err != nil {
 			return err
 		}
 		k.reset()
