@@ -80,6 +80,9 @@ func (e *Engine) cruise(now clock.Time) {
 // something is to be told. An event that has become too early finds nothing to do
 // and arms the next one.
 func (e *Engine) arm() {
+	if e.ranks != nil {
+		return // whose boundaries come anyway
+	}
 	var at clock.Time
 	switch {
 	case e.flying > 0:
@@ -99,6 +102,10 @@ func (e *Engine) arm() {
 func (e *Engine) wake() {
 	if e.stepping {
 		return // it schedules anyway
+	}
+	if e.ranks != nil {
+		e.ranks.wake()
+		return
 	}
 	e.woken = e.flying == 0
 	e.arm()

@@ -51,6 +51,10 @@
 // computed again. Blocks are named by tokens that are known, never by drafts. A
 // sequence that is preempted loses its drafts.
 //
+// Ranks is engines that step together, because they share experts: each schedules
+// for itself, and a step of all lasts as long as the slowest one's. Its boundaries are
+// all events, so there is no group and no computing ahead.
+//
 // It draws no chance of its own, speaks no protocol, and makes no text. It is driven by one
 // clock.Loop and must be called from within that loop's events.
 package engine

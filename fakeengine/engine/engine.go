@@ -62,6 +62,7 @@ type Engine struct {
 	preempted                        bool  // the last scheduling preempted
 	endPS                            int64 // picoseconds
 
+	ranks      *Ranks // nil: its steps are its own
 	counters   counters
 	speculated Speculated
 }

@@ -77,7 +77,7 @@ func TestValidationAblations(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := loadRecording(t, rtx4090, 0)
+			r := loadRecording(t, rtx4090)
 			c.change(&r.cfg)
 			got := r.replay(t)
 			cmp := compare(r.measured(), got)
@@ -90,7 +90,7 @@ func TestValidationAblations(t *testing.T) {
 // One percent of the cache is within the error of everything else.
 func TestValidationBlocksWithinOnePercent(t *testing.T) {
 	for _, blocks := range []int{2562, 2614} {
-		r := loadRecording(t, rtx4090, 0)
+		r := loadRecording(t, rtx4090)
 		r.cfg.NumGPUBlocks = blocks
 		cmp := compare(r.measured(), r.replay(t))
 		t.Logf("%d blocks\n%s", blocks, cmp.brief())
@@ -101,7 +101,7 @@ func TestValidationBlocksWithinOnePercent(t *testing.T) {
 // Contexts of different lengths in one step cost more than equal ones of the
 // same sum: without the measured correction the second recording is too quick.
 func TestValidationSkewMatters(t *testing.T) {
-	r := loadRecording(t, rtxPro6000, amplePro6000)
+	r := loadRecording(t, rtxPro6000)
 	dir := t.TempDir()
 	for _, name := range []string{"dense.csv", "per_sequence.csv", "attention.csv"} {
 		data, err := os.ReadFile(filepath.Join(r.dir, "kernels", name))
@@ -113,7 +113,7 @@ func TestValidationSkewMatters(t *testing.T) {
 		}
 	}
 	var err error
-	if r.model, err = steptime.LoadTable(dir, llamaLayers); err != nil {
+	if r.model, err = steptime.LoadTable(dir, r.deployed); err != nil {
 		t.Fatal(err)
 	}
 	cmp := compare(r.measured(), r.replay(t))

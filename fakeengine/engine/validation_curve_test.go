@@ -62,14 +62,13 @@ func difference(want, got []float64) float64 {
 func TestValidationCurves(t *testing.T) {
 	for _, c := range []struct {
 		name             string
-		blocks           int
 		running, waiting float64
 	}{
-		{rtx4090, 0, 0.05, 0.03},
-		{rtxPro6000, amplePro6000, 0.03, 0.05},
+		{rtx4090, 0.05, 0.03},
+		{rtxPro6000, 0.03, 0.05},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := loadRecording(t, c.name, c.blocks)
+			r := loadRecording(t, c.name)
 			want := r.curve(t)
 			var got curve
 			r.replay(t, func(loop *clock.Virtual, e *Engine) {

@@ -3,15 +3,19 @@ package engine
 import (
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"goodput/fakeengine/steptime"
 	"goodput/loadgen/clock"
+	"goodput/profiles"
 )
 
 // shared is the folder of reference data beside the project. Tests that need it
@@ -39,8 +43,10 @@ func shared(t testing.TB, path string) string {
 type recording struct {
 	dir      string
 	cfg      Config
+	deployed steptime.Deployment
 	model    steptime.Model
 	requests []recorded
+	assumed  bool // the number of KV blocks is not recorded
 }
 
 // recorded is one request of a recording. Instants are in seconds from the
@@ -53,28 +59,52 @@ type recorded struct {
 	blocks                []uint64
 }
 
-// llamaLayers is the depth of Llama-3.1-8B, of which the kernel tables measure
-// one layer.
-const llamaLayers = 32
+// settings is what meta.json tells of a recorded engine.
+type settings struct {
+	Kwargs struct {
+		Model               string `json:"model"`
+		TP                  int    `json:"tensor_parallel_size"`
+		DP                  int    `json:"data_parallel_size"`
+		EP                  bool   `json:"enable_expert_parallel"`
+		MaxNumSeqs          int    `json:"max_num_seqs"`
+		MaxNumBatchedTokens int    `json:"max_num_batched_tokens"`
+		MaxModelLen         *int   `json:"max_model_len"`
+	} `json:"engine_kwargs"`
+	KV *struct {
+		Blocks  int  `json:"num_gpu_blocks"`
+		Size    int  `json:"block_size"`
+		Caching bool `json:"enable_prefix_caching"`
+	} `json:"kv_cache"`
+}
 
-// loadRecording reads a recording and the kernel times of its GPU. Where the
-// recording does not say how many KV blocks there were, blocks is taken.
-func loadRecording(t testing.TB, name string, blocks int) *recording {
-	t.Helper()
-	dir := shared(t, filepath.Join("validation", "vllm-replay", name))
-	r := &recording{dir: dir}
-	var meta struct {
-		Kwargs struct {
-			MaxNumSeqs          int  `json:"max_num_seqs"`
-			MaxNumBatchedTokens int  `json:"max_num_batched_tokens"`
-			MaxModelLen         *int `json:"max_model_len"`
-		} `json:"engine_kwargs"`
-		KV *struct {
-			Blocks  int  `json:"num_gpu_blocks"`
-			Size    int  `json:"block_size"`
-			Caching bool `json:"enable_prefix_caching"`
-		} `json:"kv_cache"`
+// deployment finds the model's profile by the name of its checkpoint.
+func (s *settings) deployment() (d steptime.Deployment, err error) {
+	k := &s.Kwargs
+	if d.Model, err = profiles.LoadModel(strings.ToLower(path.Base(k.Model))); err != nil {
+		return d, err
 	}
+	d.TP = k.TP
+	if k.DP > 1 {
+		if !k.EP {
+			return d, fmt.Errorf("%d ranks of data parallelism without expert parallelism: no such engine", k.DP)
+		}
+		d.EP = k.DP
+	}
+	return d, nil
+}
+
+// loadRecording reads a recording by its name, and the kernel times of its GPU.
+func loadRecording(t testing.TB, name string) *recording {
+	t.Helper()
+	return readRecording(t, shared(t, filepath.Join("validation", "vllm-replay", name)))
+}
+
+// readRecording reads the recording in a folder. Where it does not say how many KV
+// blocks there were, as many are taken as can't be filled.
+func readRecording(t testing.TB, dir string) *recording {
+	t.Helper()
+	r := &recording{dir: dir}
+	var meta settings
 	data, err := os.ReadFile(filepath.Join(dir, "meta.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -82,9 +112,13 @@ func loadRecording(t testing.TB, name string, blocks int) *recording {
 	if err := json.Unmarshal(data, &meta); err != nil {
 		t.Fatal(err)
 	}
+	d, err := meta.deployment()
+	if err != nil {
+		t.Fatal(err)
+	}
 	r.cfg = Config{
 		MaxNumSeqs: meta.Kwargs.MaxNumSeqs, MaxNumBatchedTokens: meta.Kwargs.MaxNumBatchedTokens,
-		MaxModelLen: 131072, BlockSize: 16, NumGPUBlocks: blocks, AsyncScheduling: true,
+		MaxModelLen: d.Model.MaxLen, BlockSize: 16, AsyncScheduling: true,
 		PrefixCaching: true, ChunkedPrefill: true, ReserveFullISL: true,
 	}
 	if n := meta.Kwargs.MaxModelLen; n != nil {
@@ -92,12 +126,28 @@ func loadRecording(t testing.TB, name string, blocks int) *recording {
 	}
 	if kv := meta.KV; kv != nil {
 		r.cfg.NumGPUBlocks, r.cfg.BlockSize, r.cfg.PrefixCaching = kv.Blocks, kv.Size, kv.Caching
+		if d.EP > 1 {
+			// Reported is the sum over the ranks.
+			r.cfg.NumGPUBlocks /= d.EP
+		}
 	}
-	if r.model, err = steptime.LoadTable(filepath.Join(dir, "kernels"), llamaLayers); err != nil {
+	r.deployed = d
+	if r.model, err = steptime.LoadTable(filepath.Join(dir, "kernels"), d); err != nil {
 		t.Fatal(err)
 	}
 	r.readRequests(t)
+	if r.assumed = r.cfg.NumGPUBlocks == 0; r.assumed {
+		r.cfg.NumGPUBlocks = 1
+		for i := range r.requests {
+			r.cfg.NumGPUBlocks += (r.requests[i].in+r.requests[i].out)/r.cfg.BlockSize + 1
+		}
+	}
 	return r
+}
+
+// requestColumns are those of requests.csv that are read.
+var requestColumns = [...]string{
+	"arrival_s", "input_tokens", "output_tokens", "queued_s", "scheduled_s", "first_token_s", "last_token_s", "prompt_block_ids",
 }
 
 func (r *recording) readRequests(t testing.TB) {
@@ -111,24 +161,30 @@ func (r *recording) readRequests(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const header = "index,scheduled_arrival_s,arrival_s,input_tokens,output_tokens,queued_s,scheduled_s,first_token_s,last_token_s,prompt_block_ids"
-	if got := strings.Join(rows[0], ","); got != header {
-		t.Fatalf("requests.csv has columns %s, want %s", got, header)
-	}
-	number := func(s string) float64 {
-		x, err := strconv.ParseFloat(s, 64)
-		if err != nil {
-			t.Fatal(err)
+	var at [len(requestColumns)]int
+	for i, name := range requestColumns {
+		if at[i] = slices.Index(rows[0], name); at[i] < 0 {
+			t.Fatalf("requests.csv has columns %q and no %s", rows[0], name)
 		}
-		return x
 	}
 	for _, row := range rows[1:] {
-		q := recorded{
-			arrival: number(row[2]), in: int(number(row[3])), out: int(number(row[4])),
-			queued: number(row[5]), scheduled: number(row[6]), firstToken: number(row[7]), lastToken: number(row[8]),
+		number := func(i int) float64 {
+			x, err := strconv.ParseFloat(row[at[i]], 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return x
 		}
-		for _, id := range strings.Fields(row[9]) {
-			q.blocks = append(q.blocks, uint64(number(id)))
+		q := recorded{
+			arrival: number(0), in: int(number(1)), out: int(number(2)),
+			queued: number(3), scheduled: number(4), firstToken: number(5), lastToken: number(6),
+		}
+		for _, id := range strings.Fields(row[at[7]]) {
+			n, err := strconv.ParseUint(id, 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			q.blocks = append(q.blocks, n)
 		}
 		r.requests = append(r.requests, q)
 	}
@@ -160,18 +216,32 @@ func (r *recording) measured() *outcome {
 	return o
 }
 
-// replay sends the recorded requests to an engine at their recorded arrivals.
-// The engine has no front end: what the recorded one took is part of its
-// arrivals.
-func (r *recording) replay(t testing.TB, watch ...func(*clock.Virtual, *Engine)) *outcome {
+// engines are the recorded engine, or all ranks of it.
+func (r *recording) engines(t testing.TB, loop *clock.Virtual) []*Engine {
 	t.Helper()
-	loop := clock.NewVirtual()
+	if m, ok := r.model.(steptime.Ranked); ok && m.Ranks() > 1 {
+		ranks, err := NewRanks(r.cfg, m, loop)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ranks.Engines()
+	}
 	e, err := New(r.cfg, r.model, loop)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return []*Engine{e}
+}
+
+// replay sends the recorded requests to an engine at their recorded arrivals, to
+// the rank with the fewest. The engine has no front end: what the recorded one took
+// is part of its arrivals.
+func (r *recording) replay(t testing.TB, watch ...func(*clock.Virtual, *Engine)) *outcome {
+	t.Helper()
+	loop := clock.NewVirtual()
+	engines := r.engines(t, loop)
 	for _, f := range watch {
-		f(loop, e)
+		f(loop, engines[0])
 	}
 	sink := &quiet{}
 	seqs := make([]Seq, len(r.requests))
@@ -180,7 +250,7 @@ func (r *recording) replay(t testing.TB, watch ...func(*clock.Virtual, *Engine))
 		s := &seqs[i]
 		*s = Seq{ID: uint64(i), Prompt: q.in, MaxTokens: q.out, Hashes: q.blocks, Shared: q.in, Sink: sink}
 		loop.At(clock.Time(math.Round(q.arrival*1e9)), clock.RankArrival, call{s.ID, func() {
-			if err := e.Submit(s); err != nil {
+			if err := emptiest(engines).Submit(s); err != nil {
 				t.Errorf("request %d: %v", i, err)
 			}
 		}})
@@ -189,12 +259,22 @@ func (r *recording) replay(t testing.TB, watch ...func(*clock.Virtual, *Engine))
 	if sink.ends != len(seqs) {
 		t.Fatalf("%d of %d requests ended", sink.ends, len(seqs))
 	}
-	o := &outcome{stats: e.Stats()}
+	o := &outcome{stats: engines[0].Stats()}
+	for _, e := range engines[1:] {
+		o.stats.Preemptions += e.Stats().Preemptions
+	}
 	for i := range seqs {
 		s := &seqs[i]
 		o.add(seconds(s.Arrival), seconds(s.Queued), seconds(s.Scheduled), seconds(s.FirstToken), seconds(s.LastToken), s.Output)
 	}
 	return o
 }
+
+// emptiest is the engine with the fewest sequences, the first of them among equals.
+func emptiest(engines []*Engine) *Engine {
+	return slices.MinFunc(engines, func(a, b *Engine) int { return a.Stats().sequences() - b.Stats().sequences() })
+}
+
+func (s Stats) sequences() int { return s.Arriving + s.Waiting + s.Running }
 
 func seconds(t clock.Time) float64 { return float64(t) / 1e9 }

@@ -52,3 +52,15 @@ type Linear interface {
 	// PerContext is that time in picoseconds.
 	PerContext() int64
 }
+
+// Ranked is a Model of one of several ranks, each with a scheduler of its own, that
+// do part of every step together.
+type Ranked interface {
+	Model
+	// Ranks is their number; 1: Step is Own and Together in one.
+	Ranks() int
+	// Own is the time in picoseconds of what a rank does for itself, and Together that
+	// of the common part, for the tokens of all ranks.
+	Own(b *Batch) int64
+	Together(tokens int) int64
+}

@@ -20,6 +20,10 @@ import "math"
 // simulator does. Contexts of different length cost more than their mean says;
 // a measured share skew of the way to the longest one is added.
 //
+// The GPUs of a rank sum their parts up twice a layer and after the embedding, and
+// bring the logits together; the ranks that share experts exchange tokens before
+// and after these. Nothing of it is hidden behind computing.
+//
 // A Table adds no host time: it is the GPU's part of a step. It is read-only and
 // safe for concurrent use.
 //
@@ -29,19 +33,63 @@ type Table struct {
 	dense, rows line
 	attention   attention
 	skew        float64
+	experts     *experts // nil: the model has none
+
+	layers, tp, ep int
+	link           *Link   // nil: there is one GPU
+	width, vocab   float64 // bytes of a token's activations and of a row's logits
 }
 
-var _ Model = (*Table)(nil)
+var (
+	_ Model  = (*Table)(nil)
+	_ Ranked = (*Table)(nil)
+)
 
 // Step is the duration of b in picoseconds. b must have at least one token.
-func (t *Table) Step(b *Batch) int64 {
-	ps := t.dense.at(b.Tokens) + t.rows.at(b.Seqs) + t.attend(b)
-	return int64(math.Round(min(max(ps, 1), maxStep)))
+func (t *Table) Step(b *Batch) int64 { return t.Own(b) + t.Together(b.Tokens) }
+
+// Ranks implements Ranked.
+func (t *Table) Ranks() int { return t.ep }
+
+// Own implements Ranked.
+func (t *Table) Own(b *Batch) int64 {
+	return picoseconds(t.dense.at(b.Tokens) + t.rows.at(b.Seqs) + t.attend(b) + t.reduce(b))
 }
 
-// maxStep bounds what extending a table far beyond its end may give, about 12
-// days.
-const maxStep = 1e18
+// Together implements Ranked.
+func (t *Table) Together(tokens int) int64 {
+	if t.experts == nil {
+		return 0
+	}
+	return picoseconds(t.experts.at(tokens) + t.exchange(tokens))
+}
+
+// reduce is what the GPUs of a rank tell each other: the sum of what each has
+// computed for the tokens after the embedding and after attention and MLP of each
+// layer, and the logits.
+func (t *Table) reduce(b *Batch) float64 {
+	if t.tp == 1 {
+		return 0
+	}
+	sums := float64(2*t.layers+1) * t.link.reduce(float64(float64(b.Tokens)*t.width), t.tp)
+	return sums + t.link.gather(float64(float64(b.Seqs)*t.vocab), t.tp)
+}
+
+// exchange is what ranks that share experts tell each other in each layer: the
+// tokens' activations and whom they go to, before, and the sum after.
+func (t *Table) exchange(tokens int) float64 {
+	if t.ep == 1 {
+		return 0
+	}
+	bytes := float64(float64(tokens) * t.width)
+	return float64(t.layers) * (2*t.link.gather(bytes, t.ep) + t.link.gather(0, t.ep))
+}
+
+func picoseconds(ps float64) int64 { return int64(math.Round(min(max(ps, 1), maxStep))) }
+
+// maxStep bounds what extending a table far beyond its end may give, about a
+// day.
+const maxStep = 1e17
 
 func (t *Table) attend(b *Batch) float64 {
 	decodes := b.Seqs - b.Prefills

@@ -1,18 +1,16 @@
 package steptime
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"math"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"goodput/profiles"
 )
 
 // repeats says how often a kernel of dense.csv runs in a layer; 0: once in a
@@ -34,46 +32,114 @@ const (
 	maxMicros = 1e7
 	maxLayers = 1000
 	maxCount  = 1 << 20
+	maxRanks  = 64
 )
 
-// LoadTable reads the kernel times of one GPU in dir: dense.csv,
-// per_sequence.csv, attention.csv and, if there, meta.yaml (FORMAT.md). The
-// files are of one layer; layers is the number that the model has. Errors name
-// the file, the line and the column.
-func LoadTable(dir string, layers int) (*Table, error) {
-	return readTable(os.DirFS(dir), layers)
+// Deployment says of what kernel times are to be added up.
+type Deployment struct {
+	Model profiles.Model
+	// TP is the number of GPUs that compute each token together; 0: 1.
+	TP int
+	// EP is the number of engines that share the experts of each layer out among
+	// them, each with a scheduler of its own: vLLM's data parallelism with expert
+	// parallelism. 0: 1, each engine has all experts.
+	EP int
 }
 
-func readTable(files fs.FS, layers int) (*Table, error) {
-	if layers < 1 || layers > maxLayers {
-		return nil, fmt.Errorf("kernel tables: %d layers: need 1 to %d, the model's number", layers, maxLayers)
-	}
-	t := &Table{}
-	var err error
-	if t.dense, err = readDense(files, layers); err != nil {
-		return nil, fmt.Errorf("kernel tables: %w", err)
-	}
-	if t.rows, err = readRows(files); err != nil {
-		return nil, fmt.Errorf("kernel tables: %w", err)
-	}
-	if t.attention, err = readAttention(files, layers); err != nil {
-		return nil, fmt.Errorf("kernel tables: %w", err)
-	}
-	if t.skew, err = readSkew(files); err != nil {
-		return nil, fmt.Errorf("kernel tables: %w", err)
+// LoadTable reads the kernel times of one GPU of d in dir (FORMAT.md): a folder
+// tp1, tp2 … for each number of GPUs, or one's files without it. They are of one
+// layer. Errors name the file, the line and the column.
+func LoadTable(dir string, d Deployment) (*Table, error) {
+	t, err := readTable(os.DirFS(dir), d)
+	if err != nil {
+		return nil, fmt.Errorf("kernel tables in %s: %w", dir, err)
 	}
 	return t, nil
 }
 
-func readDense(files fs.FS, layers int) (line, error) {
-	// qk_norm is missing where a model has none. An MLP of experts has no
-	// down_proj: its kernels depend on more than the number of tokens.
-	needed := []string{"act_fn", "down_proj", "embedding", "final_layernorm", "gate_up_proj", "layernorm", "o_proj", "qkv_proj", "rotary_emb"}
+func readTable(files fs.FS, d Deployment) (*Table, error) {
+	t := &Table{layers: d.Model.Layers, tp: max(d.TP, 1), ep: max(d.EP, 1)}
+	m := &d.Model
+	switch {
+	case t.layers < 1 || t.layers > maxLayers:
+		return nil, fmt.Errorf("%d layers: need 1 to %d, the model's number", t.layers, maxLayers)
+	case t.tp > maxRanks || t.ep > maxRanks:
+		return nil, fmt.Errorf("%d GPUs a rank and %d ranks: at most %d of each", t.tp, t.ep, maxRanks)
+	case t.ep > 1 && m.Experts == 0:
+		return nil, fmt.Errorf("%s has no experts to share among %d ranks", m.Name, t.ep)
+	case t.ep > 1 && t.tp > 1:
+		return nil, fmt.Errorf("%d ranks of %d GPUs each: experts shared among ranks of several GPUs are not supported", t.ep, t.tp)
+	case m.Experts%t.ep != 0:
+		return nil, fmt.Errorf("%d experts can't be shared evenly among %d ranks", m.Experts, t.ep)
+	}
+	about, err := readMeta(files)
+	if err != nil {
+		return nil, err
+	}
+	kernels, err := rank(files, t.tp, about.Degrees)
+	if err != nil {
+		return nil, err
+	}
+	if t.skew, err = about.skew(t.tp); err != nil {
+		return nil, err
+	}
+	if t.tp > 1 || t.ep > 1 {
+		if t.link, err = readLink(files, about.Hardware); err != nil {
+			return nil, err
+		}
+		t.width, t.vocab = float64(m.Hidden*activationBytes), float64(m.Vocab*activationBytes)
+	}
+	if m.Experts > 0 {
+		if t.experts, err = readExperts(kernels, m, t.ep, t.layers); err != nil {
+			return nil, err
+		}
+	}
+	if t.dense, err = readDense(kernels, t.layers, m.Experts > 0); err != nil {
+		return nil, err
+	}
+	if t.rows, err = readRows(kernels); err != nil {
+		return nil, err
+	}
+	if t.attention, err = readAttention(kernels, t.layers); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// rank finds the files of one of tp GPUs: in the folder of that number, or, where
+// there is no such folder at all, at the top.
+func rank(files fs.FS, tp int, degrees []int) (fs.FS, error) {
+	folders, err := fs.Glob(files, "tp[0-9]*")
+	if err != nil {
+		return nil, err
+	}
+	name := fmt.Sprintf("tp%d", tp)
+	switch {
+	case slices.Contains(folders, name):
+		return fs.Sub(files, name)
+	case len(folders) > 0:
+		return nil, fmt.Errorf("no folder %s: measured are %s", name, strings.Join(folders, ", "))
+	case len(degrees) > 0 && !slices.Contains(degrees, tp):
+		return nil, fmt.Errorf("meta.yaml: tp_degrees are %v: nothing is measured for %d", degrees, tp)
+	}
+	return files, nil
+}
+
+// readDense adds up the kernels on tokens. An MLP of experts is not among them:
+// its time depends on more than the number of tokens.
+func readDense(files fs.FS, layers int, experts bool) (line, error) {
+	needed := []string{"embedding", "final_layernorm", "layernorm", "o_proj", "qkv_proj", "rotary_emb"}
+	mlp := []string{"act_fn", "down_proj", "gate_up_proj"}
+	if !experts {
+		needed = append(mlp, needed...)
+	}
 	return readKernels(files, "dense.csv", "tokens", needed, func(kernel string) (float64, error) {
 		n, known := repeats(kernel)
 		switch {
 		case !known:
 			return 0, errors.New("need act_fn, down_proj, embedding, final_layernorm, gate_up_proj, layernorm, o_proj, qk_norm, qkv_proj or rotary_emb")
+		case experts && slices.Contains(mlp, kernel):
+			return 0, errors.New("the model has experts instead, timed in moe.csv; layers of both kinds in one model are not supported")
 		case n == 0:
 			return 1, nil
 		}
@@ -94,7 +160,7 @@ func readRows(files fs.FS) (line, error) {
 // ones must be there.
 func readKernels(files fs.FS, name, axis string, needed []string, weight func(string) (float64, error)) (line, error) {
 	curves := map[string]map[int]float64{}
-	err := readCSV(files, name, []string{"layer", axis, "time_us"}, func(r *row) error {
+	err := readCSV(files, name, [][]string{{"layer", axis, "time_us"}}, func(r *row) error {
 		kernel := r.fields[0]
 		w, err := weight(kernel)
 		if err != nil {
@@ -169,7 +235,7 @@ func readAttention(files fs.FS, layers int) (attention, error) {
 	var alone, prefill, mixed []sample
 	seen := map[[4]float64]bool{}
 	header := []string{"prefill_chunk", "kv_prefill", "n_decode", "kv_decode", "time_us"}
-	err := readCSV(files, name, header, func(r *row) error {
+	err := readCSV(files, name, [][]string{header}, func(r *row) error {
 		var v [4]int
 		for i := range v {
 			n, err := r.count(i, 0)
@@ -226,9 +292,11 @@ func readAttention(files fs.FS, layers int) (attention, error) {
 	return a, nil
 }
 
-// skewFit is the part of meta.yaml that matters: the pooled fit of one rank.
-type skewFit struct {
-	SkewFit struct {
+// meta is the part of meta.yaml that matters.
+type meta struct {
+	Hardware string `yaml:"hardware"`
+	Degrees  []int  `yaml:"tp_degrees"`
+	SkewFit  struct {
 		Enabled bool `yaml:"enabled"`
 		PerTP   map[int]struct {
 			Alpha float64 `yaml:"alpha_default"`
@@ -236,28 +304,32 @@ type skewFit struct {
 	} `yaml:"skew_fit"`
 }
 
-func readSkew(files fs.FS) (float64, error) {
+func readMeta(files fs.FS) (m meta, err error) {
 	const name = "meta.yaml"
 	data, err := fs.ReadFile(files, name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
+		return m, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("reading %s: %w", name, err)
+		return m, fmt.Errorf("reading %s: %w", name, err)
 	}
-	var m skewFit
 	if err := decodeYAML(data, &m); err != nil {
-		return 0, fmt.Errorf("%s: %w", name, err)
+		return m, fmt.Errorf("%s: %w", name, err)
 	}
+	return m, nil
+}
+
+// skew is the pooled fit of one of tp GPUs.
+func (m *meta) skew(tp int) (float64, error) {
 	if !m.SkewFit.Enabled {
 		return 0, nil
 	}
-	fit, ok := m.SkewFit.PerTP[1]
+	fit, ok := m.SkewFit.PerTP[tp]
 	if !ok {
-		return 0, fmt.Errorf("%s: skew_fit is enabled and has no per_tp entry 1", name)
+		return 0, fmt.Errorf("meta.yaml: skew_fit is enabled and has no per_tp entry %d", tp)
 	}
 	if !(fit.Alpha >= 0 && fit.Alpha <= 1) {
-		return 0, fmt.Errorf("%s: alpha_default is %v: need a share, 0 to 1", name, fit.Alpha)
+		return 0, fmt.Errorf("meta.yaml: alpha_default is %v: need a share, 0 to 1", fit.Alpha)
 	}
 	return fit.Alpha, nil
 }
@@ -271,64 +343,4 @@ func decodeYAML(data []byte, to any) (err error) {
 		}
 	}()
 	return yaml.Unmarshal(data, to)
-}
-
-// row is one record of a CSV file.
-type row struct {
-	file   string
-	r      *csv.Reader
-	header []string
-	fields []string
-}
-
-// readCSV calls each with every record after the header, which must be exactly
-// the given one.
-func readCSV(files fs.FS, name string, header []string, each func(*row) error) error {
-	f, err := files.Open(name)
-	if err != nil {
-		return fmt.Errorf("reading %s: %w", name, err)
-	}
-	defer f.Close()
-	in := csv.NewReader(f)
-	in.ReuseRecord = true
-	for first := true; ; first = false {
-		fields, err := in.Read()
-		if errors.Is(err, io.EOF) && !first {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("reading %s: %w", name, err)
-		}
-		if first {
-			if !slices.Equal(fields, header) {
-				return fmt.Errorf("%s:1:1: header %q: need %q", name, strings.Join(fields, ","), strings.Join(header, ","))
-			}
-			continue
-		}
-		if err := each(&row{file: name, r: in, header: header, fields: fields}); err != nil {
-			return err
-		}
-	}
-}
-
-func (r *row) errorf(field int, format string, args ...any) error {
-	l, c := r.r.FieldPos(field)
-	return fmt.Errorf("%s:%d:%d: %s: %s", r.file, l, c, r.header[field], fmt.Sprintf(format, args...))
-}
-
-func (r *row) count(field, least int) (int, error) {
-	n, err := strconv.Atoi(r.fields[field])
-	if err != nil || n < least || n > maxCount {
-		return 0, r.errorf(field, "%q: need a whole number, %d to %d", r.fields[field], least, maxCount)
-	}
-	return n, nil
-}
-
-// picoseconds reads a time in microseconds.
-func (r *row) picoseconds(field int) (float64, error) {
-	us, err := strconv.ParseFloat(r.fields[field], 64)
-	if err != nil || !(us > 0 && us <= maxMicros) {
-		return 0, r.errorf(field, "%q: need microseconds, more than 0 and at most %g", r.fields[field], float64(maxMicros))
-	}
-	return math.Round(us * 1e6), nil
 }

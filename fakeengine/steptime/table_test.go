@@ -11,6 +11,8 @@ import (
 	"testing/fstest"
 
 	"pgregory.net/rapid"
+
+	"goodput/profiles"
 )
 
 // kernelFiles is a small set of kernel times. Kernels on tokens add up to
@@ -60,9 +62,12 @@ sampler,4,16
 	}
 }
 
+// oneGPU is a model without experts on one GPU.
+func oneGPU(layers int) Deployment { return Deployment{Model: profiles.Model{Layers: layers}} }
+
 func table(t testing.TB, files fs.FS, layers int) *Table {
 	t.Helper()
-	m, err := readTable(files, layers)
+	m, err := readTable(files, oneGPU(layers))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,21 +178,21 @@ func TestReadTableRefuses(t *testing.T) {
 		{"nothing at all", replace("attention.csv", "16,0,0,0", "0,0,0,0"), "attention.csv:6:1: prefill_chunk: neither"},
 		{"no mixed rows", func(f fstest.MapFS) { drop("attention.csv", "16,0,1")(f); drop("attention.csv", "32,0,1")(f) }, "no rows of prefill beside decodes"},
 		{"no decodes", drop("attention.csv", "0,"), "no rows of decodes alone"},
-		{"skew without a rank", replace("meta.yaml", "1:", "2:"), "meta.yaml: skew_fit is enabled"},
+		{"skew without a number of GPUs", replace("meta.yaml", "1:", "2:"), "meta.yaml: skew_fit is enabled"},
 		{"skew with a stray tag", replace("meta.yaml", "true", "!!int"), "meta.yaml: "},
 		{"skew beyond one", replace("meta.yaml", "0.25", "1.5"), "meta.yaml: alpha_default is 1.5"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			files := maps.Clone(kernelFiles())
 			c.change(files)
-			_, err := readTable(files, 1)
+			_, err := readTable(files, oneGPU(1))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}
 		})
 	}
 	for _, layers := range []int{0, maxLayers + 1} {
-		if _, err := readTable(kernelFiles(), layers); err == nil {
+		if _, err := readTable(kernelFiles(), oneGPU(layers)); err == nil {
 			t.Errorf("%d layers: no error", layers)
 		}
 	}
@@ -200,10 +205,10 @@ func TestLoadTableReadsADirectory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := LoadTable(dir, 1); err != nil {
+	if _, err := LoadTable(dir, oneGPU(1)); err != nil {
 		t.Error(err)
 	}
-	if _, err := LoadTable(filepath.Join(dir, "none"), 1); err == nil {
+	if _, err := LoadTable(filepath.Join(dir, "none"), oneGPU(1)); err == nil {
 		t.Error("no error for a directory that is not there")
 	}
 }
@@ -279,7 +284,7 @@ func FuzzReadTable(f *testing.F) {
 	f.Fuzz(func(t *testing.T, dense, rows, attention, meta []byte) {
 		m, err := readTable(fstest.MapFS{
 			"dense.csv": {Data: dense}, "per_sequence.csv": {Data: rows}, "attention.csv": {Data: attention}, "meta.yaml": {Data: meta},
-		}, 2)
+		}, oneGPU(2))
 		if err != nil {
 			return
 		}
