@@ -13,7 +13,7 @@ type freeList struct {
 	runs []run
 	idle []int32
 	// ring holds the blocks of all runs that had an owner, in order, from first to last modulo its
-	// size, which is a power of 2.
+	// size, which is a power of 2 and grows with them.
 	ring        []int32
 	first, last uint32
 	n           int
@@ -51,7 +51,6 @@ type run struct {
 func (f *freeList) init(blocks int) {
 	f.blocks = make([]block, blocks)
 	f.runs = make([]run, 1, 64)
-	f.ring = make([]int32, 1<<bits.Len(uint(blocks)))
 	f.insert(f.newRun(run{to: int32(blocks - 1)}), null)
 	f.n = blocks - 1
 }
@@ -88,6 +87,19 @@ func (f *freeList) newRun(r run) int32 {
 	return -int32(len(f.runs) - 1)
 }
 
+// room makes sure that n more blocks fit into the ring.
+func (f *freeList) room(n int) {
+	used := int(f.last - f.first)
+	if used+n <= len(f.ring) {
+		return
+	}
+	larger := make([]int32, max(256, 1<<bits.Len(uint(used+n-1))))
+	for i := range used {
+		larger[i] = *f.slot(f.first + uint32(i))
+	}
+	f.ring, f.first, f.last = larger, 0, uint32(used)
+}
+
 // slot is a place in the ring.
 func (f *freeList) slot(i uint32) *int32 { return &f.ring[i&uint32(len(f.ring)-1)] }
 
@@ -96,6 +108,7 @@ func (f *freeList) appendRun(ids []int32, r run) {
 	if r.from >= r.to {
 		return
 	}
+	f.room(int(r.to - r.from))
 	for i := r.to - 1; i >= r.from; i-- {
 		*f.slot(f.last) = ids[i]
 		f.last++
@@ -109,6 +122,7 @@ func (f *freeList) prependRun(ids []int32, r run) {
 	if r.from >= r.to {
 		return
 	}
+	f.room(int(r.to - r.from))
 	for i := r.from; i < r.to; i++ {
 		f.first--
 		*f.slot(f.first) = ids[i]
