@@ -6,40 +6,7 @@ import (
 	"io"
 
 	"goodput/datasets"
-	"goodput/loadgen/rng"
 )
-
-// azure is an Azure trace in memory.
-type azure struct {
-	path string
-	seed uint64
-	arrivals
-	in, out []int32
-}
-
-var _ datasets.Set = (*azure)(nil)
-
-func (a *azure) Len() int { return len(a.at) }
-
-func (a *azure) Timed() bool { return true }
-
-func (a *azure) String() string { return name(Azure, a.path, a.Len(), a.seed) }
-
-// PrefixesUnknown reports that the format does not say which prompts begin alike.
-func (a *azure) PrefixesUnknown() bool { return true }
-
-func (a *azure) Item(i int, dst *datasets.Item) {
-	own := rng.New(a.seed, "azure row", uint64(i))
-	input, answer := own.Uint64(), own.Uint64()
-	in := int(a.in[i])
-	*dst = datasets.Item{
-		Prompt: append(dst.Prompt[:0], datasets.Span{Key: input, Tokens: in, Private: true}),
-		In:     in,
-		Out:    int(a.out[i]),
-		OutKey: answer,
-		At:     a.at[i],
-	}
-}
 
 // The columns of an Azure trace, numbered.
 const (
@@ -51,7 +18,13 @@ const (
 
 var azureColumns = [numCols]string{colTime: "TIMESTAMP", colIn: "ContextTokens", colOut: "GeneratedTokens"}
 
-func readAzure(r io.Reader, path string, opts Options) (datasets.Set, error) {
+// azure reads the CSV of the Azure LLM inference traces.
+type azure struct {
+	l     *lines
+	order [numCols]int
+}
+
+func newAzure(r io.Reader, path string, _ Options) (source, error) {
 	l := newLines(r, path)
 	header, err := l.next()
 	if errors.Is(err, io.EOF) {
@@ -64,24 +37,10 @@ func readAzure(r io.Reader, path string, opts Options) (datasets.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &azure{path: path, seed: opts.Seed}
-	for {
-		line, err := l.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err == nil {
-			err = a.addRow(l, line, order)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	if a.Len() == 0 {
-		return nil, l.empty()
-	}
-	return a, nil
+	return &azure{l, order}, nil
 }
+
+func (*azure) traits() Traits { return Traits{Timed: true, Recorded: true, Ordered: true} }
 
 // azureHeader returns the column to which each field of the file's rows belongs.
 func azureHeader(l *lines, line []byte) (order [numCols]int, err error) {
@@ -112,34 +71,34 @@ func azureHeader(l *lines, line []byte) (order [numCols]int, err error) {
 	return order, nil
 }
 
-func (a *azure) addRow(l *lines, line []byte, order [numCols]int) error {
+func (a *azure) next(r *Row) error {
+	line, err := a.l.next()
+	if err != nil {
+		return err
+	}
+	l := a.l
 	if n := bytes.Count(line, []byte{','}) + 1; n != numCols {
 		return l.errorf("row", "found %d fields in %s, expected %d", n, quote(line), numCols)
 	}
 	var row [numCols][]byte
 	for i := range numCols {
-		row[order[i]], line, _ = bytes.Cut(line, []byte{','})
+		row[a.order[i]], line, _ = bytes.Cut(line, []byte{','})
 	}
-	ns, ok := parseTimestamp(row[colTime])
-	if !ok {
+	r.alone()
+	r.Line = l.n
+	var ok bool
+	if r.At, ok = parseTimestamp(row[colTime]); !ok {
 		return l.errorf(azureColumns[colTime], "found %s, expected a time such as 2023-11-16 18:17:03.9799600", quote(row[colTime]))
 	}
-	var tokens [numCols]int32
-	for _, c := range []int{colIn, colOut} {
-		if tokens[c], ok = parseTokens(row[c]); !ok {
-			return l.errorf(azureColumns[c], "found %s, expected a whole number from 1 to %d", quote(row[c]), datasets.MaxTokens)
-		}
+	if r.In, err = l.tokens(azureColumns[colIn], row[colIn], 1); err != nil {
+		return err
 	}
-	if !a.add(ns) {
-		return l.errorf(azureColumns[colTime], "found %s, which is before the previous row, expected rows in order of time", quote(row[colTime]))
-	}
-	a.in = append(a.in, tokens[colIn])
-	a.out = append(a.out, tokens[colOut])
-	return nil
+	r.Out, err = l.tokens(azureColumns[colOut], row[colOut], 1)
+	return err
 }
 
-// parseTokens reads a number of tokens from 1 to datasets.MaxTokens, digits only.
-func parseTokens(b []byte) (int32, bool) {
+// parseTokens reads a number of tokens up to datasets.MaxTokens, digits only.
+func parseTokens(b []byte) (int, bool) {
 	if len(b) < 1 || len(b) > len("268435456") {
 		return 0, false
 	}
@@ -149,5 +108,13 @@ func parseTokens(b []byte) (int32, bool) {
 		}
 	}
 	n := number(b)
-	return int32(n), n >= 1 && n <= datasets.MaxTokens
+	return n, n <= datasets.MaxTokens
+}
+
+// tokens reads a field that must be a number of tokens of at least least.
+func (l *lines) tokens(field string, b []byte, least int) (int, error) {
+	if n, ok := parseTokens(b); ok && n >= least {
+		return n, nil
+	}
+	return 0, l.errorf(field, "found %s, expected a whole number from %d to %d", quote(b), least, datasets.MaxTokens)
 }

@@ -20,7 +20,7 @@ func FuzzAzure(f *testing.F) {
 	f.Add([]byte("GeneratedTokens,TIMESTAMP,ContextTokens\n7,2024-05-12 00:00:00.001163+00:00,9\n8,2024-05-12 00:00:01Z,10\n"))
 	f.Add([]byte("TIMESTAMP,ContextTokens,GeneratedTokens\n2024-02-30 00:00:00,1,1"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		set, err := readAzure(bytes.NewReader(data), "f", Options{})
+		set, err := read(Azure, bytes.NewReader(data), "f", Options{})
 		if err != nil {
 			return
 		}
@@ -75,7 +75,7 @@ func FuzzMooncake(f *testing.F) {
 	f.Add([]byte(`{"hash_ids":[1,1],"output_length":1,"input_length":513,"timestamp":9223372036854}`))
 	f.Add([]byte(`{"timestamp":0,"input_length":1,"output_length":1,"hash_ids":[0]}` + "\r\n" + `{ "timestamp" : 0,"input_length":1,"output_length":1,"hash_ids":[ 0 ] } `))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		set, err := readMooncake(bytes.NewReader(data), "f", Options{})
+		set, err := read(Mooncake, bytes.NewReader(data), "f", Options{})
 		if err != nil {
 			return
 		}

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"bytes"
+	"encoding/json"
 	"math"
 )
 
@@ -90,6 +91,21 @@ func (s *jsonScanner) int() (v int64, ok bool) {
 		v = -v
 	}
 	return v, true
+}
+
+// number reads a JSON number and returns its text.
+func (s *jsonScanner) number() (raw []byte, ok bool) {
+	s.skip()
+	n := 0
+	for n < len(s.rest) && (isDigit(s.rest[n]) || bytes.IndexByte([]byte("+-.eE"), s.rest[n]) >= 0) {
+		n++
+	}
+	raw = s.rest[:n]
+	if n == 0 || !json.Valid(raw) {
+		return nil, false
+	}
+	s.rest = s.rest[n:]
+	return raw, true
 }
 
 // found shows what comes next, for a message.

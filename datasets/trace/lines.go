@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 )
 
 // maxLine is the longest line in bytes. The longest row of the public traces is
@@ -37,7 +36,7 @@ func (l *lines) next() ([]byte, error) {
 		return nil, io.EOF
 	case errors.Is(err, bufio.ErrTooLong):
 		l.n++
-		return nil, l.errorf("line", "found more than %d MiB without a line end, expected one row", maxLine>>20)
+		return nil, errors.New(l.errorf("line", "found more than %d MiB without a line end, expected one row", maxLine>>20).Error())
 	default:
 		return nil, fmt.Errorf("read %s after line %d: %w", l.path, l.n, err)
 	}
@@ -45,32 +44,12 @@ func (l *lines) next() ([]byte, error) {
 
 // errorf is an error about a field of the current line.
 func (l *lines) errorf(field, format string, args ...any) error {
-	return fmt.Errorf("%s:%d: %s: %s", l.path, l.n, field, fmt.Sprintf(format, args...))
+	return &rowError{fmt.Sprintf("%s:%d: %s: %s", l.path, l.n, field, fmt.Sprintf(format, args...))}
 }
 
 // empty is the error for a file that ends before its first row.
 func (l *lines) empty() error {
 	return fmt.Errorf("%s: found no rows, expected at least one: is this the right file?", l.path)
-}
-
-// arrivals turns recorded times into times since the first row.
-type arrivals struct {
-	first int64 // ns on the trace's own scale
-	at    []time.Duration
-}
-
-// add appends a recorded time in ns. It is false, and nothing is appended, for a
-// time before the previous one.
-func (a *arrivals) add(ns int64) bool {
-	if len(a.at) == 0 {
-		a.first = ns
-	}
-	at := time.Duration(ns - a.first)
-	if n := len(a.at); n > 0 && at < a.at[n-1] {
-		return false
-	}
-	a.at = append(a.at, at)
-	return true
 }
 
 // quote shows what was found in a file, cut to a length that fits a message.

@@ -113,8 +113,8 @@ func checkMooncakeError(t *testing.T, text, want string) {
 func TestMooncakeErrors(t *testing.T) {
 	const good = `{"timestamp": 1, "input_length": 2, "output_length": 3, "hash_ids": [4]}` + "\n"
 	for _, c := range []struct{ name, text, want string }{
-		{"order", strings.Replace(good, "1", "5", 1) + good, ":2: timestamp: found 1, which is before the previous row"},
-		{"session dialect", `{"session_id":"a","input_length":2}`, ":1: session_id: found a row of the dialect with sessions"},
+		{"order", strings.Replace(good, "1", "5", 1) + good, ":2: timestamp: found a time that is 4ms before the previous row's"},
+		{"session dialect", `{"session_id":"a","input_length":2}`, ":1: output_length: found none, expected it in every row"},
 		{"delay dialect", good + `{"input_length":2,"delay":1.5}`, ":2: delay: found a row of the dialect with sessions"},
 		{"unknown field", `{"text_input":"x"}`, `:1: row: found field "text_input", expected timestamp`},
 		{"other case", `{"Timestamp":1}`, `:1: row: found field "Timestamp"`},

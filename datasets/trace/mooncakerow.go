@@ -8,7 +8,12 @@ import (
 
 // mooncakeRow is one line of a Mooncake trace. It is reused from line to line.
 type mooncakeRow struct {
-	timestamp, in, out int64
+	// What the dialect fixes: the tokens of a block, the ns of a unit of time, and
+	// whether there can be a fraction of it.
+	block, unit int64
+	fractions   bool
+
+	timestamp, in, out int64 // timestamp in ns
 	ids                []int64
 }
 
@@ -17,9 +22,6 @@ var mooncakeFields = [...]string{"timestamp", "input_length", "output_length", "
 
 // onlyFields ends the message about a key that is none of them.
 const onlyFields = "expected timestamp, input_length, output_length and hash_ids only"
-
-// maxTimestamp is the last millisecond that fits a count of nanoseconds.
-const maxTimestamp = math.MaxInt64 / 1_000_000
 
 // parse fills the row from a line and checks all of it.
 func (m *mooncakeRow) parse(l *lines, line []byte) error {
@@ -44,9 +46,9 @@ func (m *mooncakeRow) parse(l *lines, line []byte) error {
 			return l.errorf(mooncakeFields[i], "found none, expected it in every row")
 		}
 	}
-	if blocks := (m.in + mooncakeBlock - 1) / mooncakeBlock; int64(len(m.ids)) != blocks {
+	if blocks := (m.in + m.block - 1) / m.block; int64(len(m.ids)) != blocks {
 		return l.errorf("hash_ids", "found %d ids, expected %d, one for each block of %d tokens of an input_length of %d",
-			len(m.ids), blocks, mooncakeBlock, m.in)
+			len(m.ids), blocks, m.block, m.in)
 	}
 	return nil
 }
@@ -69,7 +71,7 @@ func (m *mooncakeRow) parseField(l *lines, s *jsonScanner, seen *[len(mooncakeFi
 	var err error
 	switch string(key) {
 	case "timestamp":
-		m.timestamp, err = parseInt(l, s, "timestamp", 0, maxTimestamp)
+		err = m.parseTime(l, s)
 	case "input_length":
 		m.in, err = parseInt(l, s, "input_length", 1, datasets.MaxTokens)
 	case "output_length":
@@ -82,6 +84,23 @@ func (m *mooncakeRow) parseField(l *lines, s *jsonScanner, seen *[len(mooncakeFi
 		err = l.errorf("row", "found field %s, "+onlyFields, quote(key))
 	}
 	return err
+}
+
+func (m *mooncakeRow) parseTime(l *lines, s *jsonScanner) error {
+	if !m.fractions {
+		units, err := parseInt(l, s, "timestamp", 0, math.MaxInt64/m.unit)
+		m.timestamp = units * m.unit
+		return err
+	}
+	before := *s
+	raw, ok := s.number()
+	if ok {
+		m.timestamp, ok = parseDecimal(raw, m.unit)
+	}
+	if !ok || m.timestamp < 0 {
+		return l.errorf("timestamp", "found %s, expected a number of seconds that is not negative", before.found())
+	}
+	return nil
 }
 
 func (m *mooncakeRow) parseIDs(l *lines, s *jsonScanner) error {

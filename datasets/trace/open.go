@@ -1,56 +1,117 @@
 package trace
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
+	"strings"
 
 	"goodput/datasets"
 )
 
-// Format is a kind of trace file.
+// Format is a kind of trace file. The package documentation has a table of what
+// each of them holds, with its units.
 type Format string
 
+// The formats.
 const (
-	// Azure is the CSV of the Azure LLM inference traces of 2023, with the columns
-	// TIMESTAMP (date and time of day, up to nanoseconds), ContextTokens and
-	// GeneratedTokens in any order. The time zone that the traces of 2024 add is
-	// understood; without one, times are UTC. The format does not say which
-	// prompts begin alike.
-	Azure Format = "azure"
-	// Mooncake is the JSONL of the traces published with the Mooncake paper (FAST
-	// 2025), with timestamp in milliseconds, input_length, output_length and
-	// hash_ids: one id for each block of 512 prompt tokens, the last of which may
-	// be partial. Equal ids stand for equal content.
-	Mooncake Format = "mooncake"
+	Azure      Format = "azure"
+	Mooncake   Format = "mooncake"
+	TimedTrace Format = "timed_trace"
+	BurstGPT   Format = "burstgpt"
+	ShareGPT   Format = "sharegpt"
+	Batch      Format = "openai-batch"
+	Chat       Format = "openai-chat"
+	Custom     Format = "custom"
+	Weka       Format = "weka"
+	TraceLab   Format = "tracelab"
+	RAGPulse   Format = "ragpulse"
+	ServeGen   Format = "servegen"
+	OTel       Format = "otel"
+	Native     Format = "goodput"
 )
+
+// All lists the formats in the order of the documentation.
+func All() []Format {
+	return []Format{Azure, Mooncake, TimedTrace, BurstGPT, ShareGPT, Batch, Chat, Custom, Weka, TraceLab, RAGPulse, ServeGen, OTel, Native}
+}
+
+// opener begins to read a format.
+type opener struct {
+	read func(r io.Reader, path string, opts Options) (source, error)
+	// time is the field that holds a row's time, for messages.
+	time string
+}
+
+var formats = map[Format]opener{
+	Azure:      {newAzure, "TIMESTAMP"},
+	Mooncake:   {newMooncake, "timestamp"},
+	TimedTrace: {newTimedTrace, "timestamp"},
+	BurstGPT:   {newBurstGPT, "Timestamp"},
+	ShareGPT:   {newShareGPT, ""},
+	Batch:      {newBatch, ""},
+	Chat:       {newChat, ""},
+	Custom:     {newCustom, ""},
+	Weka:       {newWeka, "t"},
+	TraceLab:   {newTraceLab, "arrival_time"},
+	RAGPulse:   {newRAGPulse, "timestamp"},
+	ServeGen:   {newServeGen, "window"},
+	OTel:       {newOTel, "start_time"},
+	Native:     {newNative, "at_ns"},
+}
+
+func names() string {
+	var all []string
+	for _, f := range All() {
+		all = append(all, string(f))
+	}
+	return strings.Join(all, ", ")
+}
 
 // Options are what a file does not say.
 type Options struct {
 	// Seed decides the content of prompts that the format does not identify, and
 	// of all answers. The content of an identified block does not depend on it.
 	Seed uint64
+	// SkipBadRows leaves out rows that are not as the format says.
+	SkipBadRows bool
+	// OutputLen is the answer's length where the format need not say it (Custom,
+	// Batch, Chat); 0: 256.
+	OutputLen int
 }
 
-// Open reads the trace file at path into memory. The set is Timed. Azure takes
-// 16 bytes per row, Mooncake 24 and 4 per block, and 9 per distinct block.
-func Open(format Format, path string, opts Options) (datasets.Set, error) {
-	var read func(io.Reader, string, Options) (datasets.Set, error)
-	switch format {
-	case Azure:
-		read = readAzure
-	case Mooncake:
-		read = readMooncake
-	default:
-		return nil, fmt.Errorf("trace format %q is not known: use %s or %s", format, Azure, Mooncake)
+func (o Options) outputLen() int {
+	if o.OutputLen > 0 {
+		return o.OutputLen
 	}
-	f, err := os.Open(path)
+	return 256
+}
+
+// Open reads the trace file at path into memory. The set takes about 16 bytes per
+// row, 8 per span of identified content and 9 per distinct one; rows of sessions
+// take 24 more.
+func Open(format Format, path string, opts Options) (*Table, error) {
+	d, err := NewReader(format, path, opts)
 	if err != nil {
-		return nil, fmt.Errorf("open %s trace: %w", format, err)
+		return nil, err
 	}
-	defer f.Close()
-	return read(f, path, opts)
+	defer d.Close()
+	return load(d, opts)
+}
+
+// read is Open for a file already open.
+func read(format Format, r io.Reader, path string, opts Options) (datasets.Set, error) {
+	src, err := formats[format].read(r, path, opts)
+	if err != nil {
+		return nil, err
+	}
+	t, err := load(&Reader{format: format, path: path, file: io.NopCloser(r), from: src, skip: opts.SkipBadRows, contexts: map[uint64]int{}}, opts)
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
 // name is how a set calls itself: the format, the file without its folders, and
@@ -58,3 +119,9 @@ func Open(format Format, path string, opts Options) (datasets.Set, error) {
 func name(format Format, path string, rows int, seed uint64) string {
 	return fmt.Sprintf("%s(%s, rows %d, seed %d)", format, filepath.Base(path), rows, seed)
 }
+
+// errEnd is for sources that meet the end of their file where a row should go on.
+var errEnd = errors.New("unexpected end of the file")
+
+// blank reports whether a line holds nothing but white space.
+func blank(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 }

@@ -84,8 +84,8 @@ func rows(s datasets.Set) (text string) {
 }
 
 func TestOpenErrors(t *testing.T) {
-	_, err := trace.Open("burstgpt", "x", trace.Options{})
-	if want := `trace format "burstgpt" is not known: use azure or mooncake`; err == nil || err.Error() != want {
+	_, err := trace.Open("burst", "x", trace.Options{})
+	if want := `trace format "burst" is not known: use one of azure, mooncake, timed_trace`; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v, want %q", err, want)
 	}
 	for _, f := range []trace.Format{trace.Azure, trace.Mooncake} {

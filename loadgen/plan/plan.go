@@ -90,8 +90,10 @@ type Plan struct {
 	Goodput        []string      `yaml:"goodput,omitempty" group:"load" help:"SLO of a request, as METRIC:MILLISECONDS pairs of ttft, ttft_send, tpot, e2el; repeatable"`
 
 	// The workload.
-	DatasetName string `yaml:"dataset-name" group:"dataset" help:"prefix_repetition, random, azure, mooncake"`
-	DatasetPath string `yaml:"dataset-path,omitempty" group:"dataset" help:"trace file, for azure and mooncake"`
+	DatasetName string `yaml:"dataset-name" group:"dataset" help:"generators: prefix_repetition, random; trace files: trace (of a format told by its content), azure, mooncake, timed_trace, burstgpt, sharegpt, openai-batch, openai-chat, custom, weka, tracelab, ragpulse, servegen, otel, goodput"`
+	DatasetPath string `yaml:"dataset-path,omitempty" group:"dataset" help:"trace file; the steps of recorded sessions are sent open-loop at their own times"`
+	SkipBadRows bool   `yaml:"skip-bad-rows,omitempty" group:"dataset" help:"leave out rows of the trace that are not as its format says, and count them, instead of refusing the file"`
+	CustomOut   int    `yaml:"custom-output-len" group:"dataset" help:"tokens of each answer where custom, openai-chat and openai-batch do not say it"`
 
 	PrefixLen    int `yaml:"prefix-repetition-prefix-len" group:"dataset" help:"tokens of the shared prefix"`
 	SuffixLen    int `yaml:"prefix-repetition-suffix-len" group:"dataset" help:"tokens of each request's own suffix"`
@@ -147,6 +149,7 @@ func Default() Plan {
 		Drain:                     60 * time.Second,
 		MaxErrorRate:              0.05,
 		DatasetName:               "random",
+		CustomOut:                 256,
 		PrefixLen:                 256,
 		SuffixLen:                 256,
 		NumPrefixes:               10,

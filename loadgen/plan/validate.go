@@ -154,10 +154,11 @@ func (p *Plan) checkLoad(v *checker) {
 }
 
 func (p *Plan) checkDataset(v *checker) {
-	v.oneOf("dataset-name", p.DatasetName, "prefix_repetition", "random", "azure", "mooncake")
-	timed := Timed(p.DatasetName)
-	v.ok(!timed || p.DatasetPath != "", "dataset-path", "which file? dataset %s is read from a trace", p.DatasetName)
-	v.ok(timed || p.DatasetPath == "", "dataset-path", "dataset %s is generated: it reads no file", p.DatasetName)
+	v.oneOf("dataset-name", p.DatasetName, append([]string{"prefix_repetition", "random"}, Traces()...)...)
+	read := IsTrace(p.DatasetName)
+	v.ok(!read || p.DatasetPath != "", "dataset-path", "which file? dataset %s is read from a trace", p.DatasetName)
+	v.ok(read || p.DatasetPath == "", "dataset-path", "dataset %s is generated: it reads no file", p.DatasetName)
+	v.ok(read || !p.SkipBadRows, "skip-bad-rows", "dataset %s is generated: it reads no file", p.DatasetName)
 	const most = 1 << 24
 	v.within("prefix-repetition-prefix-len", p.PrefixLen, 0, most)
 	v.within("prefix-repetition-suffix-len", p.SuffixLen, 0, most)
@@ -167,11 +168,29 @@ func (p *Plan) checkDataset(v *checker) {
 	v.within("random-input-len", p.RandomInput, 1, most)
 	v.within("random-output-len", p.RandomOutput, 1, most)
 	v.within("random-prefix-len", p.RandomPrefix, 0, most)
+	v.within("custom-output-len", p.CustomOut, 1, most)
 	v.ok(p.RandomRange >= 0 && p.RandomRange < 1, "random-range-ratio", "%v is outside 0 (included) to 1 (excluded)", p.RandomRange)
 }
 
-// Timed reports whether the named dataset is a trace with arrival times.
-func Timed(dataset string) bool { return dataset == "azure" || dataset == "mooncake" }
+// Traces are the names of datasets that are read from a trace file. "trace" leaves
+// the format to the file.
+func Traces() []string {
+	return append([]string{
+		"trace", "azure", "mooncake", "timed_trace", "burstgpt", "weka", "tracelab", "ragpulse", "servegen", "otel", "goodput",
+	}, untimed()...)
+}
+
+// untimed are the formats that hold no times.
+func untimed() []string { return []string{"sharegpt", "openai-batch", "openai-chat", "custom"} }
+
+// IsTrace reports whether the named dataset is read from a trace file.
+func IsTrace(dataset string) bool { return slices.Contains(Traces(), dataset) }
+
+// Timed reports whether the named dataset can have recorded arrival times. Some
+// files of such a format may lack them.
+func Timed(dataset string) bool {
+	return IsTrace(dataset) && !slices.Contains(untimed(), dataset)
+}
 
 // control reports whether a header's value can't hold r.
 func control(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }

@@ -159,7 +159,11 @@ func describeLoad(w io.Writer, s *session) {
 	} else {
 		fmt.Fprint(w, ", prefix reuse unknown")
 	}
-	fmt.Fprintf(w, "\ntarget     %s\n", s.targetText)
+	fmt.Fprintln(w)
+	for _, note := range traceNotes(s.set) {
+		fmt.Fprintf(w, "           %s\n", note)
+	}
+	fmt.Fprintf(w, "target     %s\n", s.targetText)
 	switch r := s.plan.RequestRate; {
 	case r.Inf():
 		fmt.Fprintln(w, "arrivals   all at once")

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"goodput/datasets"
-	"goodput/datasets/trace"
 	"goodput/fakeengine/disagg"
 	"goodput/fakeengine/engine"
 	"goodput/fakeengine/fault"
@@ -23,17 +22,8 @@ import (
 // openDataset makes the set that the plan names, and resolves the plan's
 // remaining defaults with what the set turned out to be.
 func openDataset(p plan.Plan) (datasets.Set, plan.Plan, error) {
-	if plan.Timed(p.DatasetName) {
-		set, err := trace.Open(trace.Format(p.DatasetName), p.DatasetPath, trace.Options{Seed: p.Seed})
-		if err != nil {
-			return nil, p, err
-		}
-		asked := p.NumPrompts
-		p = p.WithDefaults(true, set.Len())
-		if asked > set.Len() {
-			return nil, p, fmt.Errorf("--num-prompts: %d are more than the %d rows of %s: ask for fewer, or leave the flag out", asked, set.Len(), p.DatasetPath)
-		}
-		return set, p, nil
+	if plan.IsTrace(p.DatasetName) {
+		return openTrace(p)
 	}
 	p = p.WithDefaults(false, 0)
 	n := p.NumPrompts

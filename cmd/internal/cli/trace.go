@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"fmt"
+
+	"goodput/datasets"
+	"goodput/datasets/trace"
+	"goodput/loadgen/plan"
+)
+
+// traceFormat is the format that the plan names; "trace" is told by the file.
+func traceFormat(name, path string) (trace.Format, error) {
+	if name != "trace" && name != "" {
+		return trace.Format(name), nil
+	}
+	return trace.Detect(path)
+}
+
+// openTrace reads the plan's trace file.
+func openTrace(p plan.Plan) (datasets.Set, plan.Plan, error) {
+	format, err := traceFormat(p.DatasetName, p.DatasetPath)
+	if err != nil {
+		return nil, p, err
+	}
+	t, err := trace.Open(format, p.DatasetPath, trace.Options{Seed: p.Seed, SkipBadRows: p.SkipBadRows, OutputLen: p.CustomOut})
+	if err != nil {
+		return nil, p, err
+	}
+	if !t.Timed() && p.RequestRate == 0 {
+		return nil, p, fmt.Errorf("--request-rate: %s holds no times: how many requests a second? give a number, or inf for all at once", p.DatasetPath)
+	}
+	if !t.Timed() && p.Arrival == "trace" {
+		return nil, p, fmt.Errorf("--arrival: %s holds no times to replay", p.DatasetPath)
+	}
+	asked := p.NumPrompts
+	p = p.WithDefaults(t.Timed(), t.Len())
+	if asked > t.Len() {
+		return nil, p, fmt.Errorf("--num-prompts: %d are more than the %d rows of %s: ask for fewer, or leave the flag out", asked, t.Len(), p.DatasetPath)
+	}
+	return t, p, nil
+}
+
+// traceNotes are what the user should know of how a trace is replayed.
+func traceNotes(set datasets.Set) []string {
+	t, ok := set.(*trace.Table)
+	if !ok {
+		return nil
+	}
+	var out []string
+	s := t.Skipped()
+	if s.Bad > 0 {
+		out = append(out, fmt.Sprintf("%d bad rows were left out, the first: %s", s.Bad, s.First))
+	}
+	if s.Dropped > 0 {
+		out = append(out, fmt.Sprintf("%d rows are no requests and were left out: %s", s.Dropped, s.Why))
+	}
+	if s.Disordered > 0 {
+		out = append(out, fmt.Sprintf("%d rows were out of order and were sorted by time", s.Disordered))
+	}
+	if t.Traits().Estimated {
+		out = append(out, "lengths are estimated from text, at 4 bytes a token")
+	}
+	if n := t.Sessions(); n > 0 && t.Timed() {
+		what := "at their recorded times"
+		if !t.Traits().Recorded {
+			what = "at their session's arrival and the waits since, as if answers took no time"
+		}
+		out = append(out, fmt.Sprintf("the requests of %d sessions are sent open-loop, %s: no step waits for the one before", n, what))
+	}
+	return out
+}
