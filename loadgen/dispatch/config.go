@@ -19,6 +19,18 @@ type Config struct {
 	Source schedule.Source
 	Set    datasets.Set
 	Target target.Target
+	// Sessions is asked in place of Set, which is then not needed: each arrival starts
+	// a session, whose further steps become due as those before them end.
+	Sessions datasets.SessionSet
+	// MaxInFlight bounds the steps of one session that are in flight at a time, first
+	// come, first served; 0: no bound. The wait for it is client_queue.
+	MaxInFlight int
+	// ContinueOnError goes on with the planned text after a failed step; otherwise the
+	// session ends with it.
+	ContinueOnError bool
+	// RecordSession takes each session as it ends; nil: nobody does. The row is valid
+	// only during the call; its strings stay valid.
+	RecordSession func(s *record.Session)
 	// Identity goes into every row.
 	Identity Identity
 	// IgnoreEOS asks for exactly the planned number of output tokens.
@@ -59,13 +71,34 @@ type Identity struct {
 	Salt uint64
 }
 
+// items is the number of items that arrivals may ask for.
+func (c *Config) items() int {
+	switch {
+	case c.Sessions != nil:
+		return c.Sessions.Sessions()
+	case c.Set != nil:
+		return c.Set.Len()
+	}
+	return 0
+}
+
+// asked is what arrivals ask for, as %v shows it.
+func (c *Config) asked() any {
+	if c.Sessions != nil {
+		return c.Sessions
+	}
+	return c.Set
+}
+
 func (c *Config) check() error {
 	switch {
 	case c.Loop == nil:
 		return errors.New("dispatcher has no loop")
 	case c.Source == nil:
 		return errors.New("dispatcher has no schedule")
-	case c.Set == nil || c.Set.Len() == 0:
+	case c.Sessions != nil && c.MaxInFlight < 0:
+		return errors.New("the bound of a session's steps in flight is negative: give 0 for none")
+	case c.items() == 0:
 		return errors.New("dispatcher has nothing to ask: give a dataset that is not empty")
 	case c.Target == nil:
 		return errors.New("dispatcher has no target")

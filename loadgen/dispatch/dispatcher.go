@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"goodput/datasets"
 	"goodput/loadgen/clock"
 	"goodput/loadgen/observe"
 	"goodput/loadgen/record"
@@ -23,6 +24,7 @@ type Dispatcher struct {
 
 	arrivals arrivals
 	flying   flights
+	sessions sessions
 	sinks    []sink
 	texts    texts
 	// spare makes the rows of abandoned requests, whose own assembler may still be
@@ -106,23 +108,26 @@ func (a *arrivals) Fire(now clock.Time) {
 	}
 	due := a.next
 	more := a.arrange()
-	if due.Item >= uint64(d.cfg.Set.Len()) {
-		d.err = fmt.Errorf("arrival %d asks for item %d of the %d in %v: the schedule and the dataset do not belong together", due.Seq, due.Item, d.cfg.Set.Len(), d.cfg.Set)
+	if n := d.cfg.items(); due.Item >= uint64(n) {
+		d.err = fmt.Errorf("arrival %d asks for item %d of the %d in %v: the schedule and the dataset do not belong together", due.Seq, due.Item, n, d.cfg.asked())
 		d.drain(now)
 		return
 	}
-	d.start(now, due)
+	if d.cfg.Sessions != nil {
+		d.arrive(due)
+	} else {
+		d.start(now, due)
+	}
 	if !more {
 		d.drain(now)
 	}
 }
 
-// start hands one request to the target, which may answer at once, within Start:
-// f must not be touched after it.
+// start hands one request to the target, which may answer at once, within Start.
 func (d *Dispatcher) start(now clock.Time, due schedule.Arrival) {
 	f := d.flying.take(d)
 	d.cfg.Set.Item(int(due.Item), &f.item)
-	f.began, f.abandoned = now, false
+	f.began, f.thread = now, nil
 	it := &f.item
 	session, turn := due.Session, due.Turn
 	if session == 0 {
@@ -136,16 +141,42 @@ func (d *Dispatcher) start(now clock.Time, due schedule.Arrival) {
 	if d.cfg.Assign != nil {
 		d.cfg.Assign.Fill(&f.req)
 	}
+	d.last = due.At
+	d.launch(now, f)
+}
+
+// send is start for the next step of a thread. All steps of a session have its
+// adapter and its salt.
+func (d *Dispatcher) send(now clock.Time, t *thread) {
+	t.prompt()
+	f := d.flying.take(d)
+	st, id := &t.plan.Steps[t.next], t.s.plan.ID
+	f.began, f.thread = t.ready, t
+	f.item = datasets.Item{Prompt: t.context, In: st.In, Out: st.Out, OutKey: st.OutKey, Session: id, Turn: uint16(t.next)}
+	f.req = target.Request{
+		Seq: id - 1, Intended: t.due, Prompt: t.context, In: st.In, Out: st.Out, OutKey: st.OutKey,
+		Session: id, Turn: uint16(t.next), IgnoreEOS: d.cfg.IgnoreEOS,
+	}
+	if d.cfg.Assign != nil {
+		d.cfg.Assign.Fill(&f.req)
+	}
+	f.req.Seq = d.sessions.requests
+	d.sessions.requests++
+	d.launch(now, f)
+}
+
+// launch hands a request to the target; f must not be touched after it.
+func (d *Dispatcher) launch(now clock.Time, f *flight) {
+	f.abandoned = false
 	f.plannedCached = record.Null32
 	if d.cfg.PlannedCached != nil {
 		f.plannedCached = d.cfg.PlannedCached(&f.item, f.req.Scope())
 	}
-	f.req.TraceID, f.req.SpanID = traceIDs(d.ids, due.Seq, 0)
+	f.req.TraceID, f.req.SpanID = traceIDs(d.ids, f.req.Seq, 0)
 	d.begin(&f.asm, f)
 
 	d.flying.add(f)
 	d.counts.Scheduled++
-	d.last = due.At
 	if d.cfg.Monitor != nil {
 		d.cfg.Monitor.Started(now)
 	}
@@ -158,7 +189,12 @@ func (d *Dispatcher) begin(a *observe.Assembler, f *flight) *record.Request {
 	id := &d.cfg.Identity
 	row.RunID, row.Arm, row.Trial, row.Shard = id.RunID, id.Arm, id.Trial, id.Shard
 	row.RequestID = d.texts.hex(f.req.TraceID)
-	row.SessionID, row.PrefixKey = d.texts.number(f.req.Session), d.texts.number(f.req.Prefix)
+	row.PrefixKey = d.texts.number(f.req.Prefix)
+	if f.thread == nil {
+		row.SessionID = d.texts.number(f.req.Session)
+	} else {
+		d.describe(f.thread, row)
+	}
 	row.PlannedCachedTokens = f.plannedCached
 	row.Final, row.Phase = true, record.Measure
 	return row
@@ -171,9 +207,27 @@ func (d *Dispatcher) ended(f *flight) {
 		d.counters.LateEnds++
 		return
 	}
-	d.land(f, f.asm.Finish(d.cutoff))
-	d.flying.idle = append(d.flying.idle, f)
+	row, t := f.asm.Finish(d.cutoff), f.thread
+	if t == nil {
+		d.land(f, row)
+		d.flying.idle = append(d.flying.idle, f)
+	} else {
+		d.landStep(f, row, t)
+	}
 	d.finishIfEmpty()
+}
+
+// landStep is land for a step of a session, which then goes on.
+func (d *Dispatcher) landStep(f *flight, row *record.Request, t *thread) {
+	if d.cfg.MaxInFlight > 0 && row.Dispatched.Known() {
+		// The transport's own instant of hand-over came after the wait for a place.
+		row.Permitted = max(row.Dispatched, t.sent)
+		row.Dispatched = t.ready
+	}
+	d.land(f, row)
+	c := closing{outcome: row.Outcome, overflow: tooLong(row), at: row.Closed}
+	d.flying.idle = append(d.flying.idle, f)
+	t.s.landed(t, c)
 }
 
 // land records f's row, and takes f out of the air.

@@ -3,6 +3,13 @@
 // single one until it has a row. It also ends the run: a drain with a deadline
 // after the last arrival, or sooner if interrupted.
 //
+// An arrival may also be that of a session. Its steps are causally closed: one is due
+// when all that it waits for has ended, plus its planned wait, so a slow server makes
+// later steps late and changes nothing else. The intended instant of such a step, from
+// which its lag and its TTFT count, is that sum; waiting for a place among the steps
+// that the session may have in flight is client_queue. A session ends when nothing of
+// it is in flight or to come, and is censored when the drain ends before that.
+//
 // It neither decides when requests are due (package schedule) nor sends anything
 // (package target), it judges no answer (package observe), and it keeps nothing of
 // a request that has ended but counts.

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"goodput/loadgen/clock"
+	"goodput/loadgen/record"
 )
 
 // drain ends the offering of load, and waits for what is in flight.
@@ -43,6 +44,7 @@ func (e deadline) Fire(now clock.Time) {
 // without Cancel there is nothing to wait for.
 func (d *Dispatcher) cut(now clock.Time) {
 	d.stage, d.cutoff = cutting, now
+	d.stopSessions()
 	if d.canceler == nil {
 		d.abandon()
 		return
@@ -55,6 +57,7 @@ func (d *Dispatcher) cut(now clock.Time) {
 			d.canceler.Cancel(&f.req)
 		}
 	}
+	d.finishIfEmpty()
 }
 
 // abandon writes the rows of requests that nobody ends. What the target saw of
@@ -65,12 +68,15 @@ func (d *Dispatcher) abandon() {
 		d.begin(&d.spare, f)
 		d.counters.Abandoned++
 		d.land(f, d.spare.Abandon("unfinished when the drain ended, and no end was reported"))
+		if t := f.thread; t != nil {
+			t.s.landed(t, closing{outcome: record.Censored, at: clock.Never})
+		}
 	}
 	d.finishIfEmpty()
 }
 
 func (d *Dispatcher) finishIfEmpty() bool {
-	if d.stage == offering || d.flying.n > 0 {
+	if d.stage == offering || d.flying.n > 0 || d.sessions.counts.Live > 0 {
 		return false
 	}
 	if d.stage != finished {

@@ -17,6 +17,8 @@ type flight struct {
 	item  datasets.Item
 	asm   observe.Assembler
 	began clock.Time
+	// thread is the line of steps of a session that the request belongs to; nil: none.
+	thread *thread
 	// plannedCached is for the row; abandoned: the row was written without an End.
 	plannedCached int32
 	abandoned     bool

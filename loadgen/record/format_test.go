@@ -24,15 +24,8 @@ func formatMD(t *testing.T) string {
 // TestFormatListsEveryColumn holds FORMAT.md and the table of columns together,
 // in both directions, with order, type and nullability.
 func TestFormatListsEveryColumn(t *testing.T) {
-	line := regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (string|bool|int32|int64|list of int32) \\| (.*?) \\|")
-	var documented, stored [][3]string
-	for _, m := range line.FindAllStringSubmatch(formatMD(t), -1) {
-		null := "null"
-		if m[3] == "never" {
-			null = "never"
-		}
-		documented = append(documented, [3]string{m[1], m[2], null})
-	}
+	var stored [][3]string
+	documented := documented(t, "requests-NNNNN.parquet")
 	neverThoughOptional := []string{"run_id", "intended"} // by the writer's and the dispatcher's doing
 	for _, c := range columns() {
 		null := "null"
@@ -42,6 +35,46 @@ func TestFormatListsEveryColumn(t *testing.T) {
 		stored = append(stored, [3]string{c.name, typeName(c), null})
 	}
 	if d := cmp.Diff(stored, documented); d != "" {
+		t.Errorf("columns of the code and of FORMAT.md (-code +document):\n%s", d)
+	}
+}
+
+// documented lists the columns of one file: name, type and nullability.
+func documented(t *testing.T, file string) [][3]string {
+	t.Helper()
+	_, text, found := strings.Cut(formatMD(t), "\n## "+file+"\n")
+	if !found {
+		t.Fatalf("FORMAT.md has no section %s", file)
+	}
+	text, _, _ = strings.Cut(text, "\n## ")
+	line := regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (string|bool|int32|int64|list of int32) \\| (.*?) \\|")
+	var out [][3]string
+	for _, m := range line.FindAllStringSubmatch(text, -1) {
+		null := "null"
+		if m[3] == "never" {
+			null = "never"
+		}
+		out = append(out, [3]string{m[1], m[2], null})
+	}
+	return out
+}
+
+func TestFormatListsEverySessionColumn(t *testing.T) {
+	var stored [][3]string
+	for _, f := range parquet.SchemaOf(sessionRow{}).Fields() {
+		null, kind := "never", "string"
+		if f.Optional() {
+			null = "null"
+		}
+		switch f.Type().Kind() {
+		case parquet.Int32:
+			kind = "int32"
+		case parquet.Int64:
+			kind = "int64"
+		}
+		stored = append(stored, [3]string{f.Name(), kind, null})
+	}
+	if d := cmp.Diff(stored, documented(t, SessionsName)); d != "" {
 		t.Errorf("columns of the code and of FORMAT.md (-code +document):\n%s", d)
 	}
 }
@@ -66,7 +99,7 @@ func TestFormatListsWords(t *testing.T) {
 	for _, words := range []string{
 		strings.Join(outcomeNames[:], " "),
 		"warmup measure drain", "inprocess header otlp", "running", string(Complete), string(Interrupted),
-		ManifestName, LatencyName, walSuffix, groupsSuffix, CounterDropped, CounterLost, CounterClamped, CounterTorn,
+		ManifestName, LatencyName, walSuffix, groupsSuffix, CounterDropped, CounterLost, CounterClamped, CounterTorn, CounterSessionsDropped,
 		TargetKVBlocks, TargetKVFrom, KVDerived, KVGiven, CounterKVWaits, CounterPreemptions,
 		keySchema, keyRun, keyPlan, keyDefinitions, "ttft tpot itl e2e",
 	} {
