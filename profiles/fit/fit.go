@@ -296,19 +296,32 @@ func (q *Request) expected(old profiles.Coefficient, e Errors, versions, source 
 	}
 }
 
+// coverage is what enough of the points had.
 func coverage(points []Point) profiles.Coverage {
-	c := profiles.Coverage{Families: distinct(points, func(p *Point) string { return p.Family })}
+	count := func(has func(*Point) bool) int {
+		n := 0
+		for i := range points {
+			if has(&points[i]) {
+				n++
+			}
+		}
+		return n
+	}
+	c := profiles.Coverage{
+		Families: distinct(points, func(p *Point) string { return p.Family }),
+		TP:       []int{}, Quantization: []profiles.Quantization{},
+		Experts: count(experts) >= enough,
+	}
 	for i := range points {
-		p := &points[i]
-		if !slices.Contains(c.TP, p.TP) {
-			c.TP = append(c.TP, p.TP)
+		tp, q := points[i].TP, points[i].Model.Quantization
+		if !slices.Contains(c.TP, tp) && count(func(p *Point) bool { return p.TP == tp }) >= enough {
+			c.TP = append(c.TP, tp)
 		}
-		if !slices.Contains(c.Quantization, p.Model.Quantization) {
-			c.Quantization = append(c.Quantization, p.Model.Quantization)
+		if !slices.Contains(c.Quantization, q) && count(func(p *Point) bool { return p.Model.Quantization == q }) >= enough {
+			c.Quantization = append(c.Quantization, q)
 		}
-		c.Experts = c.Experts || p.Model.Experts > 0
-		if p.Kind != PrefillStep && p.Kind != Burst {
-			c.MaxBatch = max(c.MaxBatch, int(p.Batch))
+		if points[i].Kind != PrefillStep && points[i].Kind != Burst {
+			c.MaxBatch = max(c.MaxBatch, int(points[i].Batch))
 		}
 	}
 	slices.Sort(c.TP)
