@@ -103,7 +103,7 @@ func TestAllocatesNothing(t *testing.T) {
 		// The text of a refusal is made for it; nothing else is.
 		refuse := func() { b.pool.Start(long, &b.sink); b.loop.Run() }
 		refuse()
-		if n := testing.AllocsPerRun(20, refuse); n > 5 {
+		if n := testing.AllocsPerRun(20, refuse); n > 8 { // of fmt, whose pool of buffers is at times empty
 			t.Errorf("%v allocations per refusal", n)
 		}
 	})
