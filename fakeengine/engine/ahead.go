@@ -65,6 +65,7 @@ func (e *Engine) cruises() bool {
 func (e *Engine) cruise(now clock.Time) {
 	st := &e.pipe[e.first]
 	e.count(st, now)
+	e.report(0, int64(st.grouped))
 	e.retire()
 	st = &e.pipe[e.next()]
 	st.no = e.scheduled + 1

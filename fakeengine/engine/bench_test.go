@@ -118,6 +118,7 @@ func TestStepsDoNotAllocate(t *testing.T) {
 			c.AsyncScheduling = true
 			c.Speculation = speculation(t, 3, spec.Acceptance{Rates: []float64{0.7}, Spread: 0.2, Proposes: 1})
 		}},
+		{"steps told", true, func(c *Config) { c.Steps = &run{steps: make([][2]int64, 0, 1<<20)} }},
 		{"host memory", false, func(c *Config) { c.Offload = Offload{Blocks: 100, Copy: 1000} }},
 		{"adapters", false, func(c *Config) { c.LoRA = LoRA{MaxLoras: 2, MaxCPULoras: 3, Fetch: 1000, Load: 1000, Step: 1000} }},
 	} {

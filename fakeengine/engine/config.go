@@ -73,6 +73,8 @@ type Config struct {
 	// Offload is the KV cache's tier in host memory; the zero value: none. It needs
 	// PrefixCaching.
 	Offload Offload
+	// Steps hears of each step that gave output; nil: nobody wants to know.
+	Steps StepSink
 	// EveryStep makes each boundary between steps an event of the loop, and walks
 	// all running sequences in each step. The result is the same, and takes much
 	// longer; it is the reference that the engine is tested against.

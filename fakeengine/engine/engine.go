@@ -139,7 +139,7 @@ func (e *Engine) Submit(s *Seq) error {
 	now := e.loop.Now()
 	s.Arrival, s.Queued, s.Scheduled = now, clock.Never, clock.Never
 	s.FirstToken, s.LastToken = clock.Never, clock.Never
-	s.Output, s.Cached, s.Preemptions, s.Recomputed, s.Spent = 0, 0, 0, 0, Spent{}
+	s.Output, s.Cached, s.Loaded, s.Preemptions, s.Recomputed, s.Spent = 0, 0, 0, 0, 0, Spent{}
 	s.sched = schedState{lands: now.Add(e.cfg.FrontEnd), preemptedAt: clock.Never, blockedAt: clock.Never, from: 1}
 	s.Verified, s.Drafted, s.Accepted = 0, 0, 0
 	if e.speculates() {

@@ -93,7 +93,7 @@ func (h *host) fetch(s *Seq, now clock.Time, hit int) verdict {
 	e.kv.HostLoad(&s.sched.table, hit, n)
 	s.sched.brought = (hit + n) * e.cfg.BlockSize
 	if !s.Scheduled.Known() {
-		s.Cached = s.sched.brought
+		s.Cached, s.Loaded = s.sched.brought, n*e.cfg.BlockSize
 	}
 	e.block(s, now)
 	took := h.Copy * int64(n)

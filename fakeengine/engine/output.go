@@ -8,6 +8,7 @@ import "goodput/loadgen/clock"
 // under way still has a row for them.
 func (e *Engine) finishStep(now clock.Time) {
 	st := &e.pipe[e.first]
+	prompt, generated := e.counters.prompt, e.counters.generated
 	duration, decode := e.count(st, now)
 	e.finishing = true
 	// Sinks may abort any sequence, which empties its rows.
@@ -65,6 +66,7 @@ func (e *Engine) finishStep(now clock.Time) {
 		}
 	}
 	e.finishing = false
+	e.report(e.counters.prompt-prompt, e.counters.generated-generated)
 	st.reset()
 	e.retire()
 }
@@ -83,6 +85,13 @@ func (e *Engine) count(st *step, now clock.Time) (duration, decode int64) {
 	e.finished++
 	e.log.add(now, decode)
 	return duration, decode
+}
+
+// report tells of a step with output, if somebody wants to know.
+func (e *Engine) report(prompt, generated int64) {
+	if e.cfg.Steps != nil && generated > 0 {
+		e.cfg.Steps.Step(prompt, generated)
+	}
 }
 
 // retire takes the first step out of the pipe, and starts the one behind it.

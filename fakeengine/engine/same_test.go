@@ -51,7 +51,11 @@ type run struct {
 	e     *Engine
 	fates []*fate
 	log   []string // calls of sinks that act, and readings, in order
+	steps [][2]int64
 }
+
+// Step implements StepSink.
+func (r *run) Step(prompt, generated int64) { r.steps = append(r.steps, [2]int64{prompt, generated}) }
 
 func (r *run) Tokens(s *Seq, now clock.Time, n int) {
 	f := r.fates[s.ID]
@@ -118,7 +122,8 @@ type look struct {
 type trace struct {
 	Log    []string
 	Seqs   []string
-	Blocks uint64 // digest of the blocks handed out, with their old names, in order
+	Steps  [][2]int64 // prompt and output tokens of those with output
+	Blocks uint64     // digest of the blocks handed out, with their old names, in order
 	Stats  string
 }
 
@@ -127,6 +132,7 @@ func (tr *trial) play(t rapid.TB, every bool) (trace, *run) {
 	cfg := tr.cfg
 	cfg.EveryStep, cfg.ID = every, 5
 	r := &run{t: t, loop: clock.NewVirtual()}
+	cfg.Steps = r
 	e, err := New(cfg, tr.model(), r.loop)
 	if err != nil {
 		t.Fatal(err)
@@ -180,13 +186,39 @@ func (r *run) trace(blocks uint64) trace {
 	if err := r.e.kv.Check(tables); err != nil {
 		r.t.Errorf("invariant 7: %v", err)
 	}
-	o := trace{Log: r.log, Blocks: blocks, Stats: fmt.Sprintf("%+v", r.e.Stats())}
+	o := trace{Log: r.log, Steps: r.steps, Blocks: blocks, Stats: fmt.Sprintf("%+v", r.e.Stats())}
+	r.checkSteps()
 	for _, f := range r.fates {
 		s := &f.s
 		o.Seqs = append(o.Seqs, fmt.Sprintf("%d: %d %d %d %d %d ended %d why %d output %d cached %d preempted %d recomputed %d %+v tokens %v",
 			s.ID, s.Arrival, s.Queued, s.Scheduled, s.FirstToken, s.LastToken, f.ended, f.why, s.Output, s.Cached, s.Preemptions, s.Recomputed, s.Spent, f.at))
 	}
 	return o
+}
+
+// checkSteps holds what the step sink heard against the sequences and the tokens
+// that their sinks heard of.
+func (r *run) checkSteps() {
+	var got, want [2]int64
+	for _, s := range r.steps {
+		got[0], got[1] = got[0]+s[0], got[1]+s[1]
+		if s[1] < 1 {
+			r.t.Errorf("a step without output was told: %v", s)
+		}
+	}
+	instants := map[clock.Time]bool{}
+	for _, f := range r.fates {
+		want[1] += int64(f.s.Output)
+		if f.s.Output > 0 {
+			want[0] += int64(f.s.Prompt)
+		}
+		for _, at := range f.at {
+			instants[at] = true
+		}
+	}
+	if got != want || len(r.steps) < len(instants) || int64(len(r.steps)) > r.e.Stats().Steps {
+		r.t.Errorf("%d steps gave output, with %v tokens of prompts and output; want %v, at %d instants at least", len(r.steps), got, want, len(instants))
+	}
 }
 
 // compare plays the trial in both ways.

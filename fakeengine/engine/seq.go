@@ -67,6 +67,8 @@ type Seq struct {
 	// Cached is the number of prompt tokens taken from the prefix cache when the
 	// sequence was first scheduled.
 	Cached int
+	// Loaded is how many of those were in host memory only.
+	Loaded int
 	// Preemptions counts evictions from the running batch, and Recomputed the
 	// tokens that were computed again because of them.
 	Preemptions, Recomputed int
@@ -158,6 +160,16 @@ type Sink interface {
 	Tokens(s *Seq, now clock.Time, n int)
 	// Finished: s is over; its blocks are free. No call follows.
 	Finished(s *Seq, now clock.Time, why Finish)
+}
+
+// StepSink hears of the steps of an engine, in order, and of many of them only when
+// something else happens. It must not call the engine.
+type StepSink interface {
+	// Step: a step gave the first token of sequences with so many prompt tokens, those
+	// found in the cache included, and so many output tokens in all, at least one. A
+	// step that gave none, because it computed parts of prompts only, is not told of:
+	// it has no output, and vLLM's front end does not see it.
+	Step(prompt, generated int64)
 }
 
 // RunSink hears of the tokens of a sequence long after they left the engine, but
