@@ -287,6 +287,10 @@ func TestAdapterMetric(t *testing.T) {
 		}
 	}
 	// The first is in the step that takes an hour, and the others came later.
+	// vLLM has no other labels here.
+	if strings.Contains(line, "engine=") || strings.Contains(line, "model_name=") {
+		t.Errorf("%s has more labels than in vLLM", line)
+	}
 	for _, want := range []string{`max_lora="2"`, `running_lora_adapters="a\""`, `waiting_lora_adapters="b,c"`} {
 		if !strings.Contains(line, want) {
 			t.Errorf("%s lacks %s", line, want)

@@ -50,11 +50,7 @@ func (c *choice) reset(st *stream) {
 func (c *choice) Tokens(s *engine.Seq, now clock.Time, n int) {
 	st := c.st
 	r := st.srv.replicas[st.replica]
-	if s.Output == n {
-		r.latencies.observe(histTTFT, s.Arrival, now)
-	} else {
-		r.latencies.observe(histITL, c.outputs, now)
-	}
+	r.tally.output(s, now, c.outputs, n)
 	c.outputs = now
 	if st.quiet {
 		return
@@ -79,7 +75,8 @@ func (c *choice) Tokens(s *engine.Seq, now clock.Time, n int) {
 // Finished implements engine.Sink.
 func (c *choice) Finished(s *engine.Seq, _ clock.Time, why engine.Finish) {
 	st := c.st
-	st.srv.replicas[st.replica].latencies.end(s, why)
+	l := &st.srv.replicas[st.replica].tally
+	l.end(s, why)
 	st.srv.lookForFullKV(st.replica)
 	st.open--
 	if st.open == 0 {
@@ -89,6 +86,9 @@ func (c *choice) Finished(s *engine.Seq, _ clock.Time, why engine.Finish) {
 	c.ended, c.why = true, why
 	f := st.srv.faults.State(st.replica)
 	st.box.aborted = st.box.aborted || why == engine.Aborted
+	if st.open == 0 && !st.box.aborted {
+		l.answered(len(st.choices), st.longest())
+	}
 	st.box.ended = st.open == 0
 	st.box.factor, st.box.broken = f.Usage, f.Truncate
 	tell := st.box.ended || !st.quiet
@@ -98,6 +98,15 @@ func (c *choice) Finished(s *engine.Seq, _ clock.Time, why engine.Finish) {
 	if tell {
 		st.wake()
 	}
+}
+
+// longest is the number of tokens of the longest choice so far.
+func (st *stream) longest() int {
+	n := 0
+	for i := range st.choices {
+		n = max(n, st.choices[i].seq.Output)
+	}
+	return n
 }
 
 // take moves what is new to the handler's side. The caller holds the stream's mu.

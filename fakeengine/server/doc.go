@@ -119,9 +119,26 @@
 //
 // # Metrics
 //
-// The names, labels and buckets are vLLM's; one port for all replicas tells them
-// apart by the label engine, a port of its own has engine="0". Histograms of whole
-// requests leave out aborted ones.
+// The names, labels and buckets are those of Config.Release of vLLM (its
+// vllm/v1/metrics/loggers.py and stats.py), with the _created gauges of the Prometheus
+// client that it uses; one port for all replicas tells them apart by the label
+// engine, a port of its own has engine="0". What may surprise is vLLM's:
+//
+//   - iteration_tokens_total is a histogram, and sees steps with output only. A prompt
+//     counts in the step that gives its first token, whole, with cached tokens
+//     and those of earlier chunks; each of several choices has its own.
+//   - Histograms of whole requests are observed when a choice ends, for each choice,
+//     and leave out aborted ones. request_params_n and
+//     request_max_num_generation_tokens, the length of the longest answer, are
+//     observed once a request, when its last choice ends.
+//   - request_params_max_tokens is what applies where the request has none.
+//   - An answer of one token has a mean time of 0 for each token after the first.
+//   - A prompt of which all tokens but one are cached counts a token more in
+//     prompt_tokens_by_source as a local hit, and in prompt_tokens_recomputed. Tokens
+//     from host memory are those of source external_kv_transfer.
+//   - cache_config_info and lora_requests_info have no model_name. vLLM's
+//     cache_config_info has more settings than there are here.
+//   - Some finish reasons never occur here.
 //
 // # The ground-truth log
 //

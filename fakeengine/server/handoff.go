@@ -43,9 +43,10 @@ func (c *choice) Prefilled(h *disagg.Handoff, _ clock.Time) {
 	if !s.FirstToken.Known() {
 		why = engine.Aborted
 	}
-	l := &st.srv.replicas[st.source].latencies
+	l := &st.srv.replicas[st.source].tally
 	if why != engine.Aborted {
-		l.observe(histTTFT, s.Arrival, s.FirstToken)
+		l.output(s, s.FirstToken, clock.Never, s.Output)
+		l.answered(1, s.Output)
 	}
 	l.end(s, why)
 	st.srv.lookForFullKV(st.source)

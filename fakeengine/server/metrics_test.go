@@ -2,9 +2,9 @@ package server
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -96,7 +96,7 @@ func checkSuccesses(t *testing.T, f *dto.MetricFamily) {
 	for _, m := range f.GetMetric() {
 		got[labels(m)["finished_reason"]] += m.GetCounter().GetValue()
 	}
-	if got["length"] != 4 || got["stop"] != 0 || got["abort"] != 0 || len(got) != 3 {
+	if got["length"] != 4 || got["stop"] != 0 || got["abort"] != 0 || got["error"] != 0 || got["repetition"] != 0 || len(got) != 5 {
 		t.Errorf("finished requests %v", got)
 	}
 }
@@ -110,17 +110,24 @@ func TestMetricHistograms(t *testing.T) {
 	tests := []struct {
 		name    string
 		count   uint64
-		sum     float64 // seconds
+		sum     float64 // seconds, or tokens
 		buckets []float64
 	}{
 		{"vllm:time_to_first_token_seconds", 2, 0.004, firstTokenBounds()},
 		{"vllm:inter_token_latency_seconds", 5, 0.010, tokenBounds()},
-		{"vllm:request_time_per_output_token_seconds", 1, 0.002, tokenBounds()},
+		{"vllm:request_time_per_output_token_seconds", 2, 0.002, tokenBounds()},
 		{"vllm:e2e_request_latency_seconds", 2, 0.014, requestBounds()},
 		{"vllm:request_queue_time_seconds", 2, 0, requestBounds()},
 		{"vllm:request_inference_time_seconds", 2, 0.014, requestBounds()},
 		{"vllm:request_prefill_time_seconds", 2, 0.004, requestBounds()},
 		{"vllm:request_decode_time_seconds", 2, 0.010, requestBounds()},
+		{"vllm:request_prompt_tokens", 2, 10, lengthBounds(1024)},
+		{"vllm:request_generation_tokens", 2, 7, lengthBounds(1024)},
+		{"vllm:request_max_num_generation_tokens", 2, 7, lengthBounds(1024)},
+		{"vllm:request_params_max_tokens", 2, 7, lengthBounds(1024)},
+		{"vllm:request_params_n", 2, 2, choicesBounds()},
+		{"vllm:request_prefill_kv_computed_tokens", 2, 10, lengthBounds(1024)},
+		{"vllm:iteration_tokens_total", 7, 17, iterationBounds()},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -169,7 +176,7 @@ func TestHistogramEdges(t *testing.T) {
 	var h histogram
 	bounds := []float64{0.001, 0.1, 2}
 	for _, d := range []time.Duration{0, time.Millisecond, time.Millisecond + 1, 2 * time.Second, time.Hour} {
-		h.observe(bounds, d)
+		h.observe(bounds, int64(d), 1e9)
 	}
 	if got, want := h.counts[:4], []uint64{2, 1, 1, 1}; !slices.Equal(got, want) {
 		t.Errorf("counts %v, want %v", got, want)
@@ -177,7 +184,7 @@ func TestHistogramEdges(t *testing.T) {
 }
 
 func TestBoundsFit(t *testing.T) {
-	for _, f := range families() {
+	for _, f := range families(V019, math.MaxInt) {
 		if len(f.bounds) > maxBounds || !slices.IsSorted(f.bounds) || !strings.HasPrefix(f.name, "vllm:") {
 			t.Errorf("%s has %d bounds", f.name, len(f.bounds))
 		}
@@ -202,9 +209,7 @@ func TestHostMemoryMetrics(t *testing.T) {
 		if w := post(h, "/v1/completions", `{"max_tokens":2,"prompt":"`+prompt+`"}`); w.Code != http.StatusOK {
 			t.Fatalf("status %d: %s", w.Code, w.Body)
 		}
-		for g.state(0).HostStores < 2 {
-			runtime.Gosched()
-		}
+		g.settle(5 * time.Millisecond)
 	}
 	text := scrape(h)
 	for _, want := range []string{

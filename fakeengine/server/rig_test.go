@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -57,6 +58,7 @@ type fact struct {
 	Source      *int `json:"prefill_replica"`
 	Choice      *int
 	Prompt      *int   `json:"prompt_tokens"`
+	MaxTokens   *int   `json:"max_tokens"`
 	Output      *int   `json:"output_tokens"`
 	Sent        int    `json:"sent_tokens"`
 	Cached      *int   `json:"cached_tokens"`
@@ -148,6 +150,14 @@ func (g *rig) state(i int) engine.Stats {
 	sc := &scrape{srv: g.Server, replica: i, done: make(chan []snapshot, 1)}
 	g.Server.loop.Post(sc)
 	return (<-sc.done)[0].stats
+}
+
+// settle lets the loop's time pass, for what a request leaves to be done behind its
+// answer, such as copies to host memory.
+func (g *rig) settle(d time.Duration) {
+	for until := g.loop.Stamp().Add(d); g.loop.Stamp() < until; {
+		runtime.Gosched()
+	}
 }
 
 // post sends a body to a handler and returns what it answered.

@@ -35,7 +35,8 @@ type Config struct {
 	// Prefill is what computes prompts for requests that come through Handler, on
 	// replicas that are numbered before those; nil: each replica does that itself.
 	Prefill *disagg.Config
-	// Engine configures each of them; its ID is replaced by the replica number.
+	// Engine configures each of them; its ID is replaced by the replica number,
+	// and its Steps by the server's own.
 	Engine engine.Config
 	// Step makes the step-time model of each replica; steptime.Shared gives all of
 	// them the same.
@@ -62,6 +63,8 @@ type Config struct {
 	Faults fault.Script
 	// Version is what /version says.
 	Version string
+	// Release is the one whose names the metrics have.
+	Release Release
 	// KVFull is called once, on the loop, when a replica has not had the KV blocks for
 	// all that it could have run: a request waited for blocks, or lost its own. nil:
 	// nobody wants to know.
@@ -76,6 +79,7 @@ type Server struct {
 	model    string
 	modelStr []byte // model as a JSON string
 	version  string
+	release  Release
 	engine   engine.Config
 	step     func(replica int) steptime.Model
 	maxQueue int
@@ -108,10 +112,11 @@ type Server struct {
 
 // replica is one engine and what is measured of it.
 type replica struct {
-	label     string
-	engine    *engine.Engine
-	latencies latencies
-	down      atomic.Bool // for handlers; written by the loop
+	label   string
+	engine  *engine.Engine
+	created float64 // Unix seconds
+	tally   tally
+	down    atomic.Bool // for handlers; written by the loop
 }
 
 // New returns a server with idle engines.
@@ -131,7 +136,8 @@ func New(c Config) (*Server, error) {
 	now := clock.Wall()
 	s := &Server{
 		loop: c.Loop, model: c.Model, modelStr: appendString(nil, c.Model), version: c.Version,
-		engine: c.Engine, step: c.Step, maxQueue: c.MaxQueue, block: max(1, c.BlockBytes), maxBody: maxBody, families: families(),
+		engine: c.Engine, step: c.Step, maxQueue: c.MaxQueue, block: max(1, c.BlockBytes), maxBody: maxBody,
+		release: c.Release, families: families(c.Release, c.Engine.MaxModelLen),
 		started: now.Unix(), salt: mix(uint64(now.UnixNano())),
 		kvFull: c.KVFull, truth: newTruthLog(c.Truth), live: make(map[*stream]struct{}),
 		drained: make(chan struct{}), closed: make(chan struct{}),
@@ -179,12 +185,13 @@ func New(c Config) (*Server, error) {
 // equip gives replica i an engine that nothing has happened to.
 func (s *Server) equip(i int, r *replica) error {
 	c := s.engine
-	c.ID = i
+	c.ID, c.Steps = i, &r.tally
 	e, err := engine.New(c, s.faults.Model(i, s.step(i)), s.loop)
 	if err != nil {
 		return fmt.Errorf("setting up replica %d of the server: %w", i, err)
 	}
-	r.engine, r.latencies = e, latencies{families: &s.families}
+	r.engine, r.tally = e, tally{families: &s.families}
+	r.created = float64(clock.Wall().UnixMilli()) / 1000
 	return nil
 }
 

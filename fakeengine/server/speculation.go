@@ -26,12 +26,18 @@ func (x *exposition) speculation(replicas []snapshot) {
 		for i := range replicas {
 			x.sample(m.name, &replicas[i], float64(m.value(&replicas[i].speculated)))
 		}
+		x.created(m.name, m.help, replicas)
 	}
-	const name = "vllm:spec_decode_num_accepted_tokens_per_pos_total"
-	x.family(name, "counter", "Drafted tokens that were accepted, by position in the draft.")
+	const name, help = "vllm:spec_decode_num_accepted_tokens_per_pos_total", "Drafted tokens that were accepted, by position in the draft."
+	x.family(name, "counter", help)
 	for i := range replicas {
 		for pos, n := range replicas[i].speculated.AcceptedAt[:x.drafts] {
 			x.sample(name, &replicas[i], float64(n), "position", strconv.Itoa(pos))
 		}
 	}
+	positions := []string{"position"}
+	for pos := range x.drafts {
+		positions = append(positions, strconv.Itoa(pos))
+	}
+	x.created(name, help, replicas, positions...)
 }

@@ -106,6 +106,9 @@ func serve(env *Env, p plan.Plan, o serveOptions) (err error) {
 	if c.Prefill != nil && o.perPort {
 		return errors.New("--per-replica-ports: prefill and decode replicas work together behind one port: leave out one of the two")
 	}
+	if c.Release, err = server.ParseRelease(p.Engine); err != nil {
+		return fmt.Errorf("--engine: %w", err)
+	}
 	c.Version, c.MaxQueue = versionText(), o.maxQueue
 	if c.Adapters, err = adapterNames(&p, o.loras); err != nil {
 		return err
