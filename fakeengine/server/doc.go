@@ -135,7 +135,8 @@
 //   - An answer of one token has a mean time of 0 for each token after the first.
 //   - A prompt of which all tokens but one are cached counts a token more in
 //     prompt_tokens_by_source as a local hit, and in prompt_tokens_recomputed. Tokens
-//     from host memory are those of source external_kv_transfer.
+//     from host memory or from a prefill replica are those of source
+//     external_kv_transfer. A prefill replica has a request of its own for each choice.
 //   - cache_config_info and lora_requests_info have no model_name. vLLM's
 //     cache_config_info has more settings than there are here.
 //   - Some finish reasons never occur here.

@@ -78,8 +78,28 @@ func TestHandedOverStream(t *testing.T) {
 				t.Errorf("replica %d counts %d first tokens, want %d", i, got, want)
 			}
 		}
+		// Both have the prompt: one computes it, the other gets it, and its last token
+		// again, as vLLM does.
+		for i, want := range [][4]float64{{6, 0, 0, 0}, {1, 0, 6, 1}, {0, 0, 0, 0}} {
+			if got := promptSources(t, g, i); got != want {
+				t.Errorf("replica %d: prompt tokens computed, local, external and again %v, want %v", i, got, want)
+			}
+		}
 		g.idle(t)
 	})
+}
+
+// promptSources are the counters of prompt tokens of a replica.
+func promptSources(t *testing.T, g *rig, replica int) (out [4]float64) {
+	families := scrapeFamilies(t, g.Handler())
+	for i, source := range []string{"local_compute", "local_cache_hit", "external_kv_transfer"} {
+		out[i] = families["vllm:prompt_tokens_by_source_total"].GetMetric()[3*replica+i].GetCounter().GetValue()
+		if got := labels(families["vllm:prompt_tokens_by_source_total"].GetMetric()[3*replica+i])["source"]; got != source {
+			t.Errorf("source %s, want %s", got, source)
+		}
+	}
+	out[3] = families["vllm:prompt_tokens_recomputed_total"].GetMetric()[replica].GetCounter().GetValue()
+	return out
 }
 
 func TestHandedOverChoicesAndUsage(t *testing.T) {
