@@ -56,5 +56,10 @@
 // each at its own time: its recorded one, or the session's arrival and the planned
 // waits since.
 //
+// Convert writes traces, in our own format (one JSON object a line: a first one with
+// what holds for the file, then one for each Row, with times in ns and content as
+// pairs of key and tokens) or as TraceLab's CSV with further columns for threads,
+// triggers and tenants.
+//
 // It does not compute statistics (package describe).
 package trace

@@ -90,10 +90,14 @@ type Plan struct {
 	Goodput        []string      `yaml:"goodput,omitempty" group:"load" help:"SLO of a request, as METRIC:MILLISECONDS pairs of ttft, ttft_send, tpot, e2el; repeatable"`
 
 	// The workload.
-	DatasetName string `yaml:"dataset-name" group:"dataset" help:"generators: prefix_repetition, random; trace files: trace (of a format told by its content), azure, mooncake, timed_trace, burstgpt, sharegpt, openai-batch, openai-chat, custom, weka, tracelab, ragpulse, servegen, otel, goodput"`
-	DatasetPath string `yaml:"dataset-path,omitempty" group:"dataset" help:"trace file; the steps of recorded sessions are sent open-loop at their own times"`
-	SkipBadRows bool   `yaml:"skip-bad-rows,omitempty" group:"dataset" help:"leave out rows of the trace that are not as its format says, and count them, instead of refusing the file"`
-	CustomOut   int    `yaml:"custom-output-len" group:"dataset" help:"tokens of each answer where custom, openai-chat and openai-batch do not say it"`
+	DatasetName string  `yaml:"dataset-name" group:"dataset" help:"generators: prefix_repetition, random; trace files: trace (of a format told by its content), azure, mooncake, timed_trace, burstgpt, sharegpt, openai-batch, openai-chat, custom, weka, tracelab, ragpulse, servegen, otel, goodput"`
+	DatasetPath string  `yaml:"dataset-path,omitempty" group:"dataset" help:"trace file; the steps of recorded sessions are sent open-loop at their own times"`
+	SkipBadRows bool    `yaml:"skip-bad-rows,omitempty" group:"dataset" help:"leave out rows of the trace that are not as its format says, and count them, instead of refusing the file"`
+	TraceSlice  string  `yaml:"trace-slice,omitempty" group:"dataset" help:"replay only the rows A:B of a trace, by time since its first row (5m:10m) or by number from 0 (0:1000); either end may be left out"`
+	TraceJitter string  `yaml:"trace-jitter,omitempty" group:"dataset" help:"uniform:DURATION delays each row of a trace by up to so much, to spread times that were rounded down, such as the 3s of Mooncake's"`
+	TraceSpeed  float64 `yaml:"trace-speed" group:"dataset" help:"replay a trace so many times faster than it was recorded; --request-rate says it as a rate instead"`
+	TraceLoop   bool    `yaml:"trace-loop,omitempty" group:"dataset" help:"repeat the rows of a trace until --num-prompts are reached, with new content each time"`
+	CustomOut   int     `yaml:"custom-output-len" group:"dataset" help:"tokens of each answer where custom, openai-chat and openai-batch do not say it"`
 
 	PrefixLen    int `yaml:"prefix-repetition-prefix-len" group:"dataset" help:"tokens of the shared prefix"`
 	SuffixLen    int `yaml:"prefix-repetition-suffix-len" group:"dataset" help:"tokens of each request's own suffix"`
@@ -149,6 +153,7 @@ func Default() Plan {
 		Drain:                     60 * time.Second,
 		MaxErrorRate:              0.05,
 		DatasetName:               "random",
+		TraceSpeed:                1,
 		CustomOut:                 256,
 		PrefixLen:                 256,
 		SuffixLen:                 256,

@@ -159,6 +159,7 @@ func (p *Plan) checkDataset(v *checker) {
 	v.ok(!read || p.DatasetPath != "", "dataset-path", "which file? dataset %s is read from a trace", p.DatasetName)
 	v.ok(read || p.DatasetPath == "", "dataset-path", "dataset %s is generated: it reads no file", p.DatasetName)
 	v.ok(read || !p.SkipBadRows, "skip-bad-rows", "dataset %s is generated: it reads no file", p.DatasetName)
+	p.checkReplay(v)
 	const most = 1 << 24
 	v.within("prefix-repetition-prefix-len", p.PrefixLen, 0, most)
 	v.within("prefix-repetition-suffix-len", p.SuffixLen, 0, most)
@@ -170,6 +171,34 @@ func (p *Plan) checkDataset(v *checker) {
 	v.within("random-prefix-len", p.RandomPrefix, 0, most)
 	v.within("custom-output-len", p.CustomOut, 1, most)
 	v.ok(p.RandomRange >= 0 && p.RandomRange < 1, "random-range-ratio", "%v is outside 0 (included) to 1 (excluded)", p.RandomRange)
+}
+
+// checkReplay checks how a trace is replayed.
+func (p *Plan) checkReplay(v *checker) {
+	read := IsTrace(p.DatasetName)
+	const generated = "dataset %s is generated: it replays no trace"
+	v.ok(read || p.TraceSlice == "", "trace-slice", generated, p.DatasetName)
+	v.ok(read || p.TraceJitter == "", "trace-jitter", generated, p.DatasetName)
+	v.ok(read || p.TraceSpeed == 1, "trace-speed", generated, p.DatasetName)
+	v.ok(read || !p.TraceLoop, "trace-loop", generated, p.DatasetName)
+	v.ok(p.TraceSpeed >= 1e-6 && p.TraceSpeed <= 1e6, "trace-speed", "%v is outside 1e-6 to 1e6: 2 replays a trace in half its time", p.TraceSpeed)
+	v.ok(p.TraceSpeed == 1 || p.RequestRate == 0, "trace-speed", "--request-rate sets the speed already: give one of them")
+	v.ok(!p.TraceLoop || p.NumPrompts > 0, "trace-loop", "how often? give --num-prompts")
+	_, err := p.Jitter()
+	v.ok(err == nil, "trace-jitter", "%v", err)
+}
+
+// Jitter is the most by which TraceJitter delays a row.
+func (p *Plan) Jitter() (time.Duration, error) {
+	if p.TraceJitter == "" {
+		return 0, nil
+	}
+	text, ok := strings.CutPrefix(p.TraceJitter, "uniform:")
+	d, err := time.ParseDuration(text)
+	if !ok || err != nil || d <= 0 || d > DeadlineCap {
+		return 0, fmt.Errorf("%q is not uniform: and a duration above 0, such as uniform:3s", p.TraceJitter)
+	}
+	return d, nil
 }
 
 // Traces are the names of datasets that are read from a trace file. "trace" leaves

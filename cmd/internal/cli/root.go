@@ -46,6 +46,6 @@ A first test, in virtual time, without any server:
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newRun(env), newServe(env), newReport(env), newRecover(env), newProfile(env), newVersion(env))
+	root.AddCommand(newRun(env), newServe(env), newReport(env), newRecover(env), newProfile(env), newDataset(env), newVersion(env))
 	return root
 }

@@ -32,18 +32,47 @@ func openTrace(p plan.Plan) (datasets.Set, plan.Plan, error) {
 	if !t.Timed() && p.Arrival == "trace" {
 		return nil, p, fmt.Errorf("--arrival: %s holds no times to replay", p.DatasetPath)
 	}
-	asked := p.NumPrompts
-	p = p.WithDefaults(t.Timed(), t.Len())
-	if asked > t.Len() {
-		return nil, p, fmt.Errorf("--num-prompts: %d are more than the %d rows of %s: ask for fewer, or leave the flag out", asked, t.Len(), p.DatasetPath)
+	return shapeTrace(t, p)
+}
+
+// shapeTrace slices, spreads, scales and repeats a trace as the plan says.
+func shapeTrace(t *trace.Table, p plan.Plan) (datasets.Set, plan.Plan, error) {
+	jitter, err := p.Jitter()
+	if err != nil {
+		return nil, p, fmt.Errorf("--trace-jitter: %w", err)
 	}
-	return t, p, nil
+	o := trace.Shaping{Slice: p.TraceSlice, Jitter: jitter, Speed: p.TraceSpeed, Seed: p.Seed}
+	once, err := trace.Shape(t, o)
+	if err != nil {
+		return nil, p, fmt.Errorf("--trace-slice %q, --trace-jitter %q, --trace-speed %v: %w", p.TraceSlice, p.TraceJitter, p.TraceSpeed, err)
+	}
+	asked, rows := p.NumPrompts, once.Len()
+	p = p.WithDefaults(t.Timed(), rows)
+	if asked > rows && !p.TraceLoop {
+		return nil, p, fmt.Errorf("--num-prompts: %d are more than the %d rows of %s: ask for fewer, leave the flag out, or repeat the rows with --trace-loop", asked, rows, p.DatasetPath)
+	}
+	if o == (trace.Shaping{Speed: 1, Seed: p.Seed}) && asked <= rows {
+		return t, p, nil
+	}
+	if o.Len = asked; asked <= rows {
+		return once, p, nil
+	}
+	set, err := trace.Shape(t, o)
+	if err != nil {
+		return nil, p, fmt.Errorf("--trace-loop: %w", err)
+	}
+	return set, p, nil
 }
 
 // traceNotes are what the user should know of how a trace is replayed.
 func traceNotes(set datasets.Set) []string {
-	t, ok := set.(*trace.Table)
-	if !ok {
+	var t *trace.Table
+	switch x := set.(type) {
+	case *trace.Table:
+		t = x
+	case *trace.Shaped:
+		t = x.Trace()
+	default:
 		return nil
 	}
 	var out []string
