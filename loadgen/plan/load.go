@@ -179,7 +179,13 @@ func (p Plan) WithDefaults(timed bool, rows int) Plan {
 	if p.NumPrompts == 0 && rows > 0 {
 		p.NumPrompts = rows
 	}
-	if p.NumPrompts == 0 && p.Duration == 0 {
+	switch {
+	case p.Duration > 0:
+	case IsAgent(p.DatasetName):
+		if p.NumSessions == 0 {
+			p.NumSessions = DefaultNumSessions
+		}
+	case p.NumPrompts == 0:
 		p.NumPrompts = DefaultNumPrompts
 	}
 	if p.Endpoint == "" {

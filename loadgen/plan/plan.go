@@ -90,7 +90,7 @@ type Plan struct {
 	Goodput        []string      `yaml:"goodput,omitempty" group:"load" help:"SLO of a request, as METRIC:MILLISECONDS pairs of ttft, ttft_send, tpot, e2el; repeatable"`
 
 	// The workload.
-	DatasetName string  `yaml:"dataset-name" group:"dataset" help:"generators: prefix_repetition, random; trace files: trace (of a format told by its content), azure, mooncake, timed_trace, burstgpt, sharegpt, openai-batch, openai-chat, custom, weka, tracelab, ragpulse, servegen, otel, goodput"`
+	DatasetName string  `yaml:"dataset-name" group:"dataset" help:"generators: prefix_repetition, random, agent (sessions); trace files: trace (of a format told by its content), azure, mooncake, timed_trace, burstgpt, sharegpt, openai-batch, openai-chat, custom, weka, tracelab, ragpulse, servegen, otel, goodput"`
 	DatasetPath string  `yaml:"dataset-path,omitempty" group:"dataset" help:"trace file; the steps of recorded sessions are sent open-loop at their own times"`
 	SkipBadRows bool    `yaml:"skip-bad-rows,omitempty" group:"dataset" help:"leave out rows of the trace that are not as its format says, and count them, instead of refusing the file"`
 	TraceSlice  string  `yaml:"trace-slice,omitempty" group:"dataset" help:"replay only the rows A:B of a trace, by time since its first row (5m:10m) or by number from 0 (0:1000); either end may be left out"`
@@ -110,6 +110,15 @@ type Plan struct {
 	RandomRange    float64 `yaml:"random-range-ratio" group:"dataset" help:"lengths are uniform within len*(1-r) and len*(1+r), 0 <= r < 1"`
 	DisableShuffle bool    `yaml:"disable-shuffle" group:"dataset" help:"keep the generator's order (prefix by prefix) instead of a seeded shuffle"`
 
+	AgentPreset   string        `yaml:"agent-preset" group:"dataset" help:"sessions of --dataset-name agent: coding (200k tokens of context), coding-128k, chat, toolagent, smoke"`
+	SessionsRate  Rate          `yaml:"sessions-rate" group:"dataset" help:"mean arrivals of sessions per second, by --arrival and --burstiness; inf: all at once. Later steps are due when those before them end"`
+	NumSessions   int           `yaml:"num-sessions" group:"dataset" help:"number of sessions; 0: what --duration holds, or 100"`
+	SessionsDrain time.Duration `yaml:"sessions-drain" group:"dataset" help:"wait this long after the last arrival for unfinished sessions; those left are censored"`
+	AgentInFlight int           `yaml:"agent-max-inflight" group:"dataset" help:"most steps of one session in flight, its sub-agents among them; 0: no bound"`
+	AgentOnError  string        `yaml:"agent-on-error" group:"dataset" help:"after a failed step: abort (the session has failed), continue (with the planned text)"`
+	AgentScope    string        `yaml:"agent-cache-scope" group:"dataset" help:"who can share cached prefixes: run (sessions of this run), session (no two sessions), none (no limit: equal seeds send equal bytes in all runs)"`
+	AgentHistory  string        `yaml:"agent-history" group:"dataset" help:"what later steps quote as the answers before: planned (text by the plan, whatever came back)"`
+
 	LoraModules    []string `yaml:"lora-modules,omitempty" group:"dataset" help:"LoRA adapter to ask for instead of the base model, by name; NAME*N stands for NAME1 to NAMEN; repeatable"`
 	LoraAssignment string   `yaml:"lora-assignment" group:"dataset" help:"which of --lora-modules a request asks for: random, round-robin, zipf (the first is asked for most, the n-th 1/n as often)"`
 	CacheSalts     int      `yaml:"cache-salts" group:"dataset" help:"tenants whose requests share no cached prefixes: each request carries one of so many values of cache_salt, drawn at random; 0: none"`
@@ -121,6 +130,9 @@ type Plan struct {
 // DefaultNumPrompts is the number of requests of a generated workload when
 // neither a number nor a duration is given.
 const DefaultNumPrompts = 1000
+
+// DefaultNumSessions is the same for sessions.
+const DefaultNumSessions = 100
 
 // Default is the plan of `goodput run` without flags.
 func Default() Plan {
@@ -159,6 +171,12 @@ func Default() Plan {
 		SuffixLen:                 256,
 		NumPrefixes:               10,
 		PrefixOutput:              128,
+		AgentPreset:               "coding-128k",
+		SessionsDrain:             30 * time.Minute,
+		AgentInFlight:             5,
+		AgentOnError:              "abort",
+		AgentScope:                "run",
+		AgentHistory:              "planned",
 		LoraAssignment:            "random",
 		RandomInput:               1024,
 		RandomOutput:              128,

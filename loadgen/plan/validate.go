@@ -19,6 +19,7 @@ func (p *Plan) Validate() error {
 	p.checkLoad(v)
 	p.checkDataset(v)
 	p.checkAdapters(v)
+	p.checkAgent(v)
 	return errors.Join(v.errs...)
 }
 
@@ -132,7 +133,7 @@ func (p *Plan) checkLoad(v *checker) {
 	timed := Timed(p.DatasetName)
 	v.ok(p.RequestRate.Inf() || p.RequestRate <= 1e7, "request-rate", "%v is more than 1e7 a second", p.RequestRate)
 	v.ok(p.RequestRate == 0 || p.RequestRate >= 1e-6, "request-rate", "%v is less than 1e-6 a second", p.RequestRate)
-	v.ok(p.RequestRate > 0 || (timed && (p.Arrival == "" || p.Arrival == "trace")), "request-rate",
+	v.ok(IsAgent(p.DatasetName) || p.RequestRate > 0 || (timed && (p.Arrival == "" || p.Arrival == "trace")), "request-rate",
 		"how many requests a second? give a number, or inf for all at once")
 	v.ok(p.Burstiness.Inf() || (p.Burstiness >= 1e-3 && p.Burstiness <= 1e6), "burstiness", "%v is outside 0.001 to 1e6 (or inf)", p.Burstiness)
 	if p.Arrival != "" {
@@ -154,7 +155,7 @@ func (p *Plan) checkLoad(v *checker) {
 }
 
 func (p *Plan) checkDataset(v *checker) {
-	v.oneOf("dataset-name", p.DatasetName, append([]string{"prefix_repetition", "random"}, Traces()...)...)
+	v.oneOf("dataset-name", p.DatasetName, append([]string{"prefix_repetition", "random", "agent"}, Traces()...)...)
 	read := IsTrace(p.DatasetName)
 	v.ok(!read || p.DatasetPath != "", "dataset-path", "which file? dataset %s is read from a trace", p.DatasetName)
 	v.ok(read || p.DatasetPath == "", "dataset-path", "dataset %s is generated: it reads no file", p.DatasetName)

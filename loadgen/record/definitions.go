@@ -28,6 +28,7 @@ func Definitions() []Definition {
 		{"goodput", "1/s", "requests of the window with slo_met, per second of the window", "no SLO is set"},
 		{"attainment", "ratio", "requests of the window with slo_met / all requests scheduled in the window", "no SLO is set"},
 		{"success", "bool", "outcome = ok: 2xx, no error in the stream, a finish reason, usage or tokens, the terminal marker, and the length that was asked for when it was enforced", ""},
+		{"sct", "ns", "session completion time: last byte of the last step that something waits for - scheduled arrival of the session; model_time (requests) + wait_time (planned waits) + session_lag along the chain of steps that took longest", "a step of the session did not succeed"},
 		{"server_frontend", "ns", "server_ttft - (server_queue + server_prefill): the way to the scheduler and the wait for its next turn; ttft = lag + client_queue + connect + upload + d_ttft + server_frontend + server_queue + server_prefill, where a part that is null counts as 0", "the server's time is unknown"},
 		{"server_spent", "ns", "the time in the server by cause, in columns server_spent_*; with server_preempted they sum to server_e2e", "the server's time is unknown"},
 		{"d_ttft", "ns", "(first_token - wrote) - server_ttft: what lies between client and server before the first token", "the server's time is unknown"},

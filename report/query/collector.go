@@ -26,7 +26,7 @@ var perRequest = []struct {
 
 // columns are those that the collector reads.
 var columns = []string{
-	"final", "phase", "intended", "dispatched", "writing", "first_token", "last_token", "outcome", "slo_met",
+	"final", "phase", "trigger", "intended", "dispatched", "writing", "first_token", "last_token", "outcome", "slo_met",
 	"ttft", "ttft_send", "tpot", "e2e", "normalized", "lag", "client_queue", "d_ttft",
 	"planned_prompt_tokens", "prompt_tokens", "output_tokens", "planned_cached_tokens", "cached_tokens", "seq", "error",
 	"chunks", "coalesced_tokens", "server_source", "server_preemptions", "server_recomputed",
@@ -45,6 +45,7 @@ type collector struct {
 	gaps    gaps
 	itl     *stats.Hist
 	spent   spender
+	steps   triggers
 	reasons [record.NumOutcomes]int64 // request that each reason is of, plus 1
 	last    clock.Time                // last scheduled arrival
 	end     clock.Time                // last token of a success
@@ -68,6 +69,7 @@ func (c *collector) add(r *record.Request) error {
 	f.Scheduled++
 	f.Outcomes[r.Outcome]++
 	c.last = max(c.last, r.Intended)
+	c.steps.add(r)
 	if r.Dispatched.Known() {
 		f.Sent++
 		f.LastSent = max(f.LastSent, r.Dispatched)
@@ -122,14 +124,8 @@ func (c *collector) success(r *record.Request) {
 			f.PromptMismatch.Part++
 		}
 	}
-	if r.CachedTokens != record.Null32 && r.PromptTokens != record.Null32 {
-		f.MeasuredHit.Part += int64(r.CachedTokens)
-		f.MeasuredHit.Whole += int64(r.PromptTokens)
-	}
-	if r.PlannedCachedTokens != record.Null32 && r.PlannedPromptTokens != record.Null32 {
-		f.PlannedHit.Part += int64(r.PlannedCachedTokens)
-		f.PlannedHit.Whole += int64(r.PlannedPromptTokens)
-	}
+	f.MeasuredHit.hit(r.CachedTokens, r.PromptTokens)
+	f.PlannedHit.hit(r.PlannedCachedTokens, r.PlannedPromptTokens)
 	f.Coalesced.Part += known(r.CoalescedTokens)
 	f.Coalesced.Whole += known(r.Chunks)
 	c.spent.add(r)
@@ -152,6 +148,7 @@ func (c *collector) finish() *Figures {
 		f.Span = time.Duration(c.end)
 	}
 	f.Spent = c.spent.finish()
+	f.Triggers = c.steps.finish()
 	for i, m := range perRequest {
 		f.Metrics = append(f.Metrics, Metric{m.name, c.samples[i].Summary()})
 		if m.name == itlAfter {

@@ -66,6 +66,10 @@ type Figures struct {
 	PromptMismatch Ratio
 	// Coalesced counts chunks that shared a read with the one before, of all.
 	Coalesced Ratio
+	// Sessions are those whose steps the requests are, and Triggers what these follow
+	// on; both are empty for a run without sessions.
+	Sessions Sessions
+	Triggers []Trigger
 	// Metrics in the order of the definitions.
 	Metrics []Metric
 }
@@ -128,5 +132,9 @@ func Load(dir string) (*Figures, error) {
 	if c.itl, err = interToken(run, &c.gaps); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", dir, err)
 	}
-	return c.finish(), nil
+	f := c.finish()
+	if err := f.loadSessions(run); err != nil {
+		return nil, err
+	}
+	return f, nil
 }

@@ -34,6 +34,8 @@ type jsonReport struct {
 	Engine      jsonEngine            `json:"engine"`
 	Drafts      jsonDrafts            `json:"drafts"`
 	Spent       *jsonSpent            `json:"spent"`
+	Sessions    *jsonSessions         `json:"sessions"`
+	Triggers    []jsonTrigger         `json:"triggers"`
 	Events      []record.Event        `json:"events"`
 	Health      jsonHealth            `json:"health"`
 	Warnings    []string              `json:"warnings"`
@@ -87,6 +89,8 @@ func JSON(w io.Writer, r *Report) error {
 		Outcomes: map[string]int64{}, Reasons: map[string]string{}, GoodputRPS: maybe(r.goodput()),
 		Metrics:  map[string]jsonMetric{},
 		Spent:    spentJSON(&r.Spent),
+		Sessions: sessionsJSON(&r.Sessions),
+		Triggers: triggersJSON(r.Triggers),
 		Events:   append([]record.Event{}, r.Manifest.Events...),
 		Health:   jsonHealth{string(r.Health.Verdict), some(r.Health.Why)},
 		Warnings: some(r.Warnings()),

@@ -62,7 +62,11 @@ func (r *Report) Warnings() []string {
 		warn("%d requests failed: latencies are those of the %d successes, attainment counts all", n, r.Outcomes[record.OK])
 	}
 	if n := r.Outcomes[record.Censored]; n > 0 {
-		warn("%d requests were unfinished when the drain ended: their latencies are missing from the tail; use a longer --drain or a lower rate", n)
+		drain := "--drain"
+		if r.Sessions.Known {
+			drain = "--sessions-drain"
+		}
+		warn("%d requests were unfinished when the drain ended: their latencies are missing from the tail; use a longer %s or a lower rate", n, drain)
 	}
 	if waits, preemptions, full := r.kvFull(); full {
 		warn("the KV cache was full (%s blocks an engine; too few for %d requests at the head of a queue, %d preemptions), and its size is only derived from the GPU's memory: no input matters more now; give a measured number with --engine.num-gpu-blocks (vLLM prints its own at the start)",

@@ -15,6 +15,8 @@ func Text(w io.Writer, r *Report) error {
 	var b strings.Builder
 	r.head(&b)
 	r.table(&b)
+	r.sessions(&b)
+	r.triggers(&b)
 	r.spent(&b)
 	r.tail(&b)
 	_, err := io.WriteString(w, b.String())

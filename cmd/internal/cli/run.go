@@ -21,7 +21,7 @@ import (
 )
 
 func newRun(env *Env) *cobra.Command {
-	var asJSON, printPlan bool
+	var asJSON, printPlan, dryRun bool
 	var flags *planFlags
 	c := &cobra.Command{
 		Use:   "run",
@@ -33,6 +33,7 @@ becomes a row of Parquet in the run directory; the figures printed at the end
 are read back from there.`,
 		Example: `  goodput run --request-rate 8 --num-prompts 500 --dataset-name prefix_repetition --replicas 4
   goodput run --request-rate 8 --goodput ttft:2000 --goodput tpot:50 --json
+  goodput run --dataset-name agent --agent-preset coding-128k --sessions-rate 0.1
   goodput run --base-url http://127.0.0.1:8000 --request-rate 4 --num-prompts 200 --ignore-eos`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -52,20 +53,32 @@ are read back from there.`,
 			if err != nil {
 				return fmt.Errorf("--goodput: %w", err)
 			}
-			set, p, err := openDataset(p)
+			set, sessions, p, err := openLoad(p)
 			if err != nil {
 				return err
 			}
-			if printPlan {
+			switch {
+			case printPlan:
 				return writePlan(env.Stdout, &p)
+			case dryRun && sessions == nil:
+				return exitf(exitUsage, "--plan: dataset %s has no sessions: leave it out, or use --dataset-name agent", p.DatasetName)
+			case dryRun:
+				writePreview(env.Stdout, &p, sessions)
+				return nil
 			}
-			return execute(env, p, set, slo, asJSON)
+			s, err := newSession(env, p, set, slo)
+			if err != nil {
+				return err
+			}
+			s.sessions = sessions
+			return execute(env, s, asJSON)
 		},
 	}
 	flags = newPlanFlags(c, "load", "dataset", "target", "hardware", "pool", "speed", "engine", "output")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the figures as JSON")
 	c.Flags().BoolVar(&printPlan, "print-plan", false, "print the resolved plan and stop")
-	flags.also = []string{"json", "print-plan"}
+	c.Flags().BoolVar(&dryRun, "plan", false, "print what to expect of the sessions of --dataset-name agent, and stop")
+	flags.also = []string{"json", "print-plan", "plan"}
 	return c
 }
 
@@ -89,11 +102,7 @@ func writePlan(w io.Writer, p *plan.Plan) error {
 }
 
 // execute runs the plan and prints its figures.
-func execute(env *Env, p plan.Plan, set datasets.Set, slo observe.SLO, asJSON bool) error {
-	s, err := newSession(env, p, set, slo)
-	if err != nil {
-		return err
-	}
+func execute(env *Env, s *session, asJSON bool) error {
 	describeLoad(env.Stderr, s)
 	if err := s.open(env); err != nil {
 		return err
@@ -137,6 +146,10 @@ func verdict(s *session, r *render.Report) error {
 
 // describeLoad prints, before the run, what is about to be offered to whom.
 func describeLoad(w io.Writer, s *session) {
+	if s.sessions != nil {
+		describeSessions(w, s)
+		return
+	}
 	n := s.plan.NumPrompts
 	if n == 0 {
 		n = s.set.Len()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"goodput/datasets"
+	"goodput/datasets/agent"
 	"goodput/datasets/prompt"
 	"goodput/fakeengine/pool"
 	"goodput/loadgen/clock"
@@ -21,6 +22,7 @@ import (
 	"goodput/loadgen/plan"
 	"goodput/loadgen/record"
 	"goodput/loadgen/rng"
+	"goodput/loadgen/schedule"
 	"goodput/loadgen/target"
 	"goodput/loadgen/target/openai"
 	"goodput/loadgen/wire"
@@ -33,7 +35,7 @@ const startLead = 20 * time.Millisecond
 // session is one run, composed.
 type session struct {
 	plan plan.Plan
-	set  datasets.Set
+	set  datasets.Set // nil: the load is sessions
 	slo  observe.SLO
 	dir  string
 	log  io.Writer
@@ -49,6 +51,9 @@ type session struct {
 
 	interrupts <-chan os.Signal
 	release    func() // interrupts end the program again
+
+	sessions *agent.Set // nil: the load is set
+	ended    *record.SessionLog
 
 	writer     *record.Writer
 	dispatcher *dispatch.Dispatcher
@@ -129,7 +134,7 @@ func (s *session) connect(env *Env) error {
 // over, an interrupt ends the load and not the program.
 func (s *session) open(env *Env) error {
 	s.interrupts, s.release = env.interrupts()
-	source, err := newSource(&s.plan, s.set)
+	source, err := s.source()
 	if err != nil {
 		return err
 	}
@@ -137,7 +142,7 @@ func (s *session) open(env *Env) error {
 	m := record.Meta{
 		RunID: hash, PlanHash: hash, Seed: s.plan.Seed, Version: versionText(),
 		Virtual: s.stamp == nil, Started: clock.Wall(),
-		Target: s.describeTarget(), Dataset: map[string]string{"text": s.set.String()},
+		Target: s.describeTarget(), Dataset: map[string]string{"text": s.asked().String()},
 	}
 	salt := s.plan.Seed
 	if r, real := s.loop.(*clock.Real); real {
@@ -170,15 +175,52 @@ func (s *session) open(env *Env) error {
 		return err
 	}
 	s.monitor = monitor.New(int64(s.plan.NumPrompts))
-	s.dispatcher, err = dispatch.New(dispatch.Config{
+	c := dispatch.Config{
 		Loop: s.loop, Source: source, Set: s.set, Target: s.target,
 		Identity:  dispatch.Identity{RunID: m.RunID, Salt: salt},
 		IgnoreEOS: s.plan.IgnoreEOS, SLO: s.slo, Drain: s.plan.Drain,
 		Assign:        assign,
 		PlannedCached: plannedCached(s.set, s.plan.EngineBlockSize),
 		Record:        s.writer.Write, Monitor: s.monitor, Finished: s.loop.Stop,
-	})
+	}
+	if s.sessions != nil {
+		if err := s.openSessions(&c, salt); err != nil {
+			return err
+		}
+	}
+	s.dispatcher, err = dispatch.New(c)
 	return err
+}
+
+// source makes the arrivals of the load.
+func (s *session) source() (schedule.Source, error) {
+	if s.sessions != nil {
+		return sessionArrivals(&s.plan, s.sessions)
+	}
+	return newSource(&s.plan, s.set)
+}
+
+// asked is what the load asks, by name.
+func (s *session) asked() fmt.Stringer {
+	if s.sessions != nil {
+		return s.sessions
+	}
+	return s.set
+}
+
+// openSessions makes c offer sessions. salt names the run.
+func (s *session) openSessions(c *dispatch.Config, salt uint64) error {
+	set, err := s.sessions.Scoped(agent.Scope(s.plan.AgentScope), salt)
+	if err != nil {
+		return fmt.Errorf("--agent-cache-scope: %w", err)
+	}
+	if s.ended, err = record.NewSessionLog(s.dir, s.stamp == nil); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	s.sessions = set
+	c.Sessions, c.MaxInFlight, c.ContinueOnError = set, s.plan.AgentInFlight, s.plan.AgentOnError == "continue"
+	c.Drain, c.RecordSession = s.plan.SessionsDrain, s.ended.Write
+	return nil
 }
 
 // describeTarget is what the manifest says of the target.
@@ -252,7 +294,12 @@ func (s *session) finish(ended clock.Time) error {
 	if s.dispatcher.Interrupted() || s.dispatcher.Err() != nil {
 		f.State = record.Interrupted
 	}
-	if err := s.writer.Close(f); err != nil {
+	var lost error
+	if s.ended != nil {
+		f.Counters["session_steps_unsent"] = s.dispatcher.SessionCounts().StepsUnsent
+		f.Counters[record.CounterSessionsDropped], lost = s.ended.Close()
+	}
+	if err := errors.Join(lost, s.writer.Close(f)); err != nil {
 		return exitf(exitInvalid, "recording %s: %w", s.dir, err)
 	}
 	return nil

@@ -28,7 +28,7 @@ func openDataset(p plan.Plan) (datasets.Set, plan.Plan, error) {
 	p = p.WithDefaults(false, 0)
 	n := p.NumPrompts
 	if n == 0 {
-		n = enough(p)
+		n = enough(p, p.RequestRate)
 	}
 	var set datasets.Set
 	var err error
@@ -47,11 +47,11 @@ func openDataset(p plan.Plan) (datasets.Set, plan.Plan, error) {
 	return set, p, err
 }
 
-// enough is a number of requests that arrivals bounded by a duration alone will
+// enough is a number of requests or sessions that arrivals bounded by a duration alone will
 // hardly reach: the mean, ten standard deviations (of gaps with the plan's
 // burstiness), and some.
-func enough(p plan.Plan) int {
-	mean := float64(p.RequestRate) * p.Duration.Seconds()
+func enough(p plan.Plan, rate plan.Rate) int {
+	mean := float64(rate) * p.Duration.Seconds()
 	spread := 10 * math.Sqrt(mean*max(1, 1/float64(p.Burstiness)))
 	return int(min(mean+spread+100, math.MaxInt32))
 }
@@ -69,7 +69,7 @@ func newSource(p *plan.Plan, set datasets.Set) (schedule.Source, error) {
 		c.Len = c.N
 		c.Times = recorded(set)
 	}
-	if err := checkSpan(c); err != nil {
+	if err := checkSpan(c, "--request-rate"); err != nil {
 		return nil, err
 	}
 	return schedule.New(c)
@@ -77,8 +77,8 @@ func newSource(p *plan.Plan, set datasets.Set) (schedule.Source, error) {
 
 // checkSpan refuses a schedule whose arrivals would go on for longer than a plan
 // may, which is a slip in the rate or in a trace's unit of time.
-func checkSpan(c schedule.Config) error {
-	what, seconds := "--request-rate", float64(c.N)/c.Rate
+func checkSpan(c schedule.Config, what string) error {
+	seconds := float64(c.N) / c.Rate
 	if c.Process == schedule.Trace && c.Rate == 0 && c.N > 0 {
 		what, seconds = "--dataset-path", c.Times(c.N-1).Seconds()
 	}

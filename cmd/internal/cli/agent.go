@@ -1,0 +1,212 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"time"
+
+	"goodput/datasets"
+	"goodput/datasets/agent"
+	"goodput/loadgen/plan"
+	"goodput/loadgen/schedule"
+)
+
+// openLoad makes what the plan asks: a set of requests, or sessions.
+func openLoad(p plan.Plan) (datasets.Set, *agent.Set, plan.Plan, error) {
+	if plan.IsAgent(p.DatasetName) {
+		sessions, p, err := openSessions(p)
+		return nil, sessions, p, err
+	}
+	set, p, err := openDataset(p)
+	return set, nil, p, err
+}
+
+// openSessions plans the sessions of --dataset-name agent, and resolves the plan's
+// remaining defaults.
+func openSessions(p plan.Plan) (*agent.Set, plan.Plan, error) {
+	p = p.WithDefaults(false, 0)
+	c, err := agent.Preset(p.AgentPreset)
+	if err != nil {
+		return nil, p, fmt.Errorf("--agent-preset: %w", err)
+	}
+	n := p.NumSessions
+	if n == 0 {
+		n = enough(p, p.SessionsRate)
+	}
+	set, err := agent.New(c, n, p.Seed)
+	if err != nil {
+		return nil, p, err
+	}
+	set, err = set.Scoped(agent.Scope(p.AgentScope), p.Seed)
+	return set, p, err
+}
+
+// sessionArrivals makes the arrivals of sessions.
+func sessionArrivals(p *plan.Plan, set *agent.Set) (schedule.Source, error) {
+	c := schedule.Config{
+		Process: schedule.Process(p.Arrival), Rate: float64(p.SessionsRate), Burstiness: float64(p.Burstiness),
+		N: set.Sessions(), Duration: p.Duration, Seed: p.Seed,
+	}
+	if err := checkSpan(c, "--sessions-rate"); err != nil {
+		return nil, err
+	}
+	return schedule.New(c)
+}
+
+// serviceRate and serviceDelay are what a dry run takes an answer to cost: the pace of
+// a served model for one user.
+const (
+	serviceRate  = 40.7 // tokens per second
+	serviceDelay = time.Second
+)
+
+// previewed is the most sessions that a dry run plans.
+const previewed = 12_000
+
+// expected are the figures of a plan before it runs.
+type expected struct {
+	sessions, requests, threads int
+	in, hit, out                int64
+	unique                      int64
+	steps                       []int
+	wall                        []time.Duration
+}
+
+// preview plans the first sessions, and takes each answer to last as long as
+// serviceRate says. Threads of a session are walked on one critical path.
+func preview(set *agent.Set, block int) expected {
+	var e expected
+	var s datasets.Session
+	seen := map[uint64]bool{}
+	for i := range min(set.Sessions(), previewed) {
+		set.Session(i, &s)
+		e.sessions++
+		e.threads += len(s.Threads)
+		e.requests += s.Steps()
+		e.steps = append(e.steps, s.Steps())
+		e.wall = append(e.wall, wall(&s))
+		for k := range s.Threads {
+			e.walk(&s, k, block, seen)
+		}
+	}
+	slices.Sort(e.steps)
+	slices.Sort(e.wall)
+	return e
+}
+
+// walk adds thread k: a step finds what it keeps of the prompt before it, and a first
+// step the content that sessions before it had.
+func (e *expected) walk(s *datasets.Session, k, block int, seen map[uint64]bool) {
+	t := &s.Threads[k]
+	before := 0
+	if t.Parent >= 0 && t.Spawn >= 0 {
+		before = s.Threads[t.Parent].Steps[t.Spawn].In
+	}
+	for n := range t.Steps {
+		st := &t.Steps[n]
+		hit := min(st.Keep, before)
+		if st.Keep == 0 {
+			hit = leading(st.Append, seen)
+		}
+		hit = min(hit, st.In-1) / block * block
+		e.in += int64(st.In)
+		e.out += int64(st.Out)
+		e.hit += int64(hit)
+		e.unique += int64(st.In-hit) + int64(st.Out)
+		before = st.In
+	}
+}
+
+// leading is the length of the leading spans that were seen, and notes all.
+func leading(spans []datasets.Span, seen map[uint64]bool) int {
+	n, unbroken := 0, true
+	for _, s := range spans {
+		if s.Private {
+			break
+		}
+		if unbroken = unbroken && seen[s.Key]; unbroken {
+			n += s.Tokens
+		}
+		// Only what comes first can be shared with other sessions, and it comes in
+		// few kinds.
+		seen[s.Key] = true
+	}
+	return n
+}
+
+// wall is how long the main thread takes, and those that it waits for.
+func wall(s *datasets.Session) time.Duration {
+	ends := make([][]time.Duration, len(s.Threads))
+	var run func(k int, from time.Duration)
+	run = func(k int, from time.Duration) {
+		at := from
+		for n := range s.Threads[k].Steps {
+			st := &s.Threads[k].Steps[n]
+			for c := k + 1; c < len(s.Threads); c++ {
+				if t := &s.Threads[c]; t.Parent == k && t.Join == n && len(ends[c]) > 0 {
+					at = max(at, ends[c][len(ends[c])-1])
+				}
+			}
+			at += st.Wait + serviceDelay + time.Duration(float64(st.Out)/serviceRate*1e9)
+			ends[k] = append(ends[k], at)
+			for c := k + 1; c < len(s.Threads); c++ {
+				if t := &s.Threads[c]; t.Parent == k && t.Spawn == n {
+					run(c, at)
+				}
+			}
+		}
+	}
+	run(0, 0)
+	return ends[0][len(ends[0])-1]
+}
+
+// writePreview prints the expected figures.
+func writePreview(w io.Writer, p *plan.Plan, set *agent.Set) {
+	e := preview(set, p.EngineBlockSize)
+	per := func(n int64) float64 { return float64(n) / float64(e.sessions) }
+	var all time.Duration
+	for _, d := range e.wall {
+		all += d
+	}
+	mean := all.Seconds() / float64(e.sessions)
+	fmt.Fprintf(w, "dataset    %s\n", set)
+	fmt.Fprintf(w, "planned    %d sessions of %d threads and %d requests\n", e.sessions, e.threads, e.requests)
+	fmt.Fprintf(w, "steps      mean %.1f, p50 %d, p90 %d, p99 %d a session\n", per(int64(e.requests)), at(e.steps, .5), at(e.steps, .9), at(e.steps, .99))
+	fmt.Fprintf(w, "tokens     %.4g in and %.4g out a session, %.0f in and %.0f out a request\n",
+		per(e.in), per(e.out), float64(e.in)/float64(e.requests), float64(e.out)/float64(e.requests))
+	fmt.Fprintf(w, "planned hit %.1f %% of the prompt tokens\n", 100*float64(e.hit)/float64(e.in))
+	fmt.Fprintf(w, "duration   mean %.4g s, p50 %.4g s, p90 %.4g s a session, with answers of %v and %.1f tokens/s\n",
+		mean, at(e.wall, .5).Seconds(), at(e.wall, .9).Seconds(), serviceDelay, serviceRate)
+	if r := float64(p.SessionsRate); !math.IsInf(r, 1) {
+		fmt.Fprintf(w, "offered    %.4g requests/s, %.4g prompt tokens/s of which %.4g uncached, %.4g output tokens/s\n",
+			r*per(int64(e.requests)), r*per(e.in), r*per(e.in-e.hit), r*per(e.out))
+		fmt.Fprintf(w, "live       %.4g sessions, when as many end as arrive\n", r*mean)
+	}
+	fmt.Fprintf(w, "KV cache   %.4g tokens of distinct content a session\n", per(e.unique))
+	for _, d := range set.Realised(20_000) {
+		fmt.Fprintf(w, "  %-26s mean %-8.4g %s\n", d.Name, d.Mean, d.Dist)
+	}
+}
+
+// at is the quantile q of sorted values.
+func at[T any](sorted []T, q float64) T {
+	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
+}
+
+// describeSessions prints, before the run, what is about to be offered to whom.
+func describeSessions(w io.Writer, s *session) {
+	fmt.Fprintf(w, "dataset    %s\n", s.sessions)
+	upTo := ""
+	if s.plan.Duration > 0 {
+		upTo = "up to "
+	}
+	fmt.Fprintf(w, "           %s%d sessions (--plan tells what to expect of them)\n", upTo, s.sessions.Sessions())
+	fmt.Fprintf(w, "target     %s\n", s.targetText)
+	if s.plan.SessionsRate.Inf() {
+		fmt.Fprintln(w, "arrivals   all sessions at once")
+		return
+	}
+	fmt.Fprintf(w, "arrivals   %s, %s sessions/s; later steps as those before them end\n", s.plan.Arrival, s.plan.SessionsRate)
+}
