@@ -28,8 +28,8 @@ demo: build ## a virtual-time load test of 4 fake engines under a prefix-repetit
 test: ## run all tests
 	$(GO) test ./...
 
-race: ## run all tests under the race detector (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race ./...
+race: ## run all tests, shortened, under the race detector (needs a C compiler)
+	CGO_ENABLED=1 $(GO) test -race -short ./...
 
 fuzz: ## fuzz each target for FUZZTIME (default 10s; 5000x counts runs)
 	@set -e; for p in $$($(GO) list ./...); do \

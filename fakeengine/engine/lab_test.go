@@ -155,3 +155,12 @@ func (l *lab) wantSteps(want ...string) {
 		}
 	}
 }
+
+// long skips a simulation of many steps under -short. One goroutine does it all,
+// so the race detector, which makes it take a minute, finds nothing there.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a long simulation")
+	}
+}

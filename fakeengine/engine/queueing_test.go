@@ -119,6 +119,7 @@ func exponential(s *rng.Stream) int64 {
 // after Pollaczek and Khinchine: half as long for constant service as for
 // exponential.
 func TestMeanWaitIsPollaczekKhinchine(t *testing.T) {
+	long(t)
 	for _, c := range []struct {
 		name    string
 		load    float64

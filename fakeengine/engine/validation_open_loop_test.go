@@ -172,6 +172,7 @@ func summariseStage(seqs []*Seq) offered {
 // so what differs is step time and the instant at which an arrival joins. The step
 // times were not fitted to these stages, the front end was. VALIDATION.md says more.
 func TestValidationOpenLoop(t *testing.T) {
+	long(t)
 	const bound = 12 // percent
 	off := func(got, want float64) float64 { return 100 * (got/want - 1) }
 	for _, s := range readStages(t) {

@@ -26,6 +26,7 @@ func hyperexponential(s *rng.Stream) int64 {
 // Khinchine gives w/(w + (1+cv^2)/2) at a wait of w service times. The search is
 // over simulations only; theory comes in at the end.
 func TestValidationLoadAtAWaitOfThreeServices(t *testing.T) {
+	long(t)
 	for _, c := range []struct {
 		name    string
 		service func(*rng.Stream) int64
@@ -107,6 +108,7 @@ func (q *counter) Finished(s *Seq, _ clock.Time, _ Finish) {
 // mean wait is that of Erlang. Steps add up to half of one, the time to the next
 // boundary.
 func TestValidationMeanWaitIsErlangs(t *testing.T) {
+	long(t)
 	const n = 50_000
 	for _, c := range []struct {
 		name  string
