@@ -93,6 +93,8 @@ func sniffCSV(header string) (f Format, why string) {
 		return Azure, ""
 	case has("Request tokens"):
 		return BurstGPT, ""
+	case has("prompt_block_ids"):
+		return VLLMReplay, ""
 	case has("prefix_len"):
 		return TraceLab, ""
 	case strings.Count(header, ",") == 5 && isDigit(header[0]):

@@ -22,6 +22,7 @@
 //	ragpulse      JSONL            s, in quotes      of unknown length     session_id
 //	servegen      CSV and JSON     s, windows        none                  none
 //	otel          JSON, JSONL      ns or ISO         kept prefix           conversation
+//	vllm_replay   CSV              s, decimal        16 tokens, chained    none
 //	goodput       JSONL            ns                keys and lengths      session
 //
 // Traps of the formats:
@@ -48,6 +49,8 @@
 //     reuse is unknown.
 //   - burstgpt, ragpulse: sessions have times but no waits, which read as 0.
 //   - servegen: no requests but what to draw them from; two files.
+//   - vllm_replay: ids are of full blocks only; what came of the requests is in further
+//     columns, which are not read.
 //   - otel: without usage the lengths are estimates; fan-out is found by overlap.
 //
 // Recorded text is not sent: prompts are content planned with the recorded lengths

@@ -30,12 +30,13 @@ const (
 	RAGPulse   Format = "ragpulse"
 	ServeGen   Format = "servegen"
 	OTel       Format = "otel"
+	VLLMReplay Format = "vllm_replay"
 	Native     Format = "goodput"
 )
 
 // All lists the formats in the order of the documentation.
 func All() []Format {
-	return []Format{Azure, Mooncake, TimedTrace, BurstGPT, ShareGPT, Batch, Chat, Custom, Weka, TraceLab, RAGPulse, ServeGen, OTel, Native}
+	return []Format{Azure, Mooncake, TimedTrace, BurstGPT, ShareGPT, Batch, Chat, Custom, Weka, TraceLab, RAGPulse, ServeGen, OTel, VLLMReplay, Native}
 }
 
 // opener begins to read a format.
@@ -59,6 +60,7 @@ var formats = map[Format]opener{
 	RAGPulse:   {newRAGPulse, "timestamp"},
 	ServeGen:   {newServeGen, "window"},
 	OTel:       {newOTel, "start_time"},
+	VLLMReplay: {newVLLMReplay, "arrival_s"},
 	Native:     {newNative, "at_ns"},
 }
 

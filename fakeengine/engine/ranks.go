@@ -39,6 +39,18 @@ func NewRanks(cfg Config, m steptime.Ranked, loop clock.Loop) (*Ranks, error) {
 	if m == nil || loop == nil {
 		return nil, errors.New("ranks: need a step-time model and a loop")
 	}
+	r := &Ranks{model: m, loop: loop, id: uint64(max(cfg.ID, 0))}
+	for range m.Ranks() {
+		if _, err := r.add(cfg); err != nil {
+			return nil, err
+		}
+		cfg.ID++
+	}
+	return r, nil
+}
+
+// add makes the next rank.
+func (r *Ranks) add(cfg Config) (*Engine, error) {
 	switch {
 	case cfg.LoRA.MaxLoras > 0:
 		return nil, errors.New("ranks: LoRA: adapters are not supported by engines that share experts")
@@ -47,19 +59,15 @@ func NewRanks(cfg Config, m steptime.Ranked, loop clock.Loop) (*Ranks, error) {
 	case cfg.Offload.Blocks > 0:
 		return nil, errors.New("ranks: Offload: KV blocks in host memory are not supported by engines that share experts")
 	}
-	r := &Ranks{model: m, loop: loop, id: uint64(max(cfg.ID, 0))}
 	cfg.EveryStep = true
-	for range m.Ranks() {
-		e, err := New(cfg, m, loop)
-		if err != nil {
-			return nil, fmt.Errorf("ranks: %w", err)
-		}
-		// A step's time is not that of the model, but in proportion to it.
-		e.ranks, e.varies = r, true
-		r.engines = append(r.engines, e)
-		cfg.ID++
+	e, err := New(cfg, r.model, r.loop)
+	if err != nil {
+		return nil, fmt.Errorf("ranks: %w", err)
 	}
-	return r, nil
+	// A step's time is not that of the model, but in proportion to it.
+	e.ranks, e.varies = r, true
+	r.engines = append(r.engines, e)
+	return e, nil
 }
 
 // Engines are the ranks, in order of ID.

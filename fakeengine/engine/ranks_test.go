@@ -232,3 +232,32 @@ func TestNewRanksRefuses(t *testing.T) {
 		t.Error("no error without a model")
 	}
 }
+
+func TestBuilder(t *testing.T) {
+	var b Builder
+	loop := clock.NewVirtual()
+	var engines []*Engine
+	for i, m := range []steptime.Model{pieces{1}, pieces{2}, pieces{2}, pieces{2}, pieces{2}, crooked{}} {
+		cfg := small()
+		cfg.ID = i
+		e, err := b.New(cfg, m, loop)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.cfg.ID != i {
+			t.Errorf("engine %d has ID %d", i, e.cfg.ID)
+		}
+		engines = append(engines, e)
+	}
+	if engines[0].ranks != nil || engines[5].ranks != nil {
+		t.Error("an engine that steps by itself is in a group")
+	}
+	if engines[1].ranks != engines[2].ranks || engines[3].ranks != engines[4].ranks || engines[1].ranks == engines[3].ranks {
+		t.Error("want two groups of two")
+	}
+	cfg := small()
+	cfg.Offload.Blocks = 1
+	if _, err := b.New(cfg, pieces{2}, loop); err == nil {
+		t.Error("no error for what ranks refuse")
+	}
+}

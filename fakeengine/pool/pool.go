@@ -24,7 +24,8 @@ type Config struct {
 	// Engine configures each of them; its ID is replaced by the replica number.
 	Engine engine.Config
 	// Step makes the step-time model of each replica; steptime.Shared gives all of
-	// them the same.
+	// them the same. With a steptime.Ranked of several ranks so many replicas in a row
+	// step together; Replicas must be a multiple, and Prefill and Faults nil.
 	Step func(replica int) steptime.Model
 	// Policy picks the replica that answers. It belongs to the pool from then on.
 	Policy router.Policy
@@ -112,9 +113,10 @@ func New(c Config) (*Pool, error) {
 	if err := p.prepare(c.Faults, p.first+c.Replicas); err != nil {
 		return nil, err
 	}
+	var build engine.Builder
 	p.equip = func(i int) (*engine.Engine, error) {
 		c.Engine.ID = i
-		return engine.New(c.Engine, p.faults.Model(i, c.Step(i)), c.Loop)
+		return build.New(c.Engine, p.faults.Model(i, c.Step(i)), c.Loop)
 	}
 	for i := range p.first + c.Replicas {
 		e, err := p.equip(i)

@@ -99,6 +99,7 @@ type Server struct {
 	first    int                // of those that answer
 	families [histograms]family // shared by all replicas
 	faults   *fault.Player
+	build    engine.Builder
 	kvFull   func(replica int) // nil: nobody wants to know, or knows
 
 	mu       sync.Mutex
@@ -186,7 +187,7 @@ func New(c Config) (*Server, error) {
 func (s *Server) equip(i int, r *replica) error {
 	c := s.engine
 	c.ID, c.Steps = i, &r.tally
-	e, err := engine.New(c, s.faults.Model(i, s.step(i)), s.loop)
+	e, err := s.build.New(c, s.faults.Model(i, s.step(i)), s.loop)
 	if err != nil {
 		return fmt.Errorf("setting up replica %d of the server: %w", i, err)
 	}

@@ -65,6 +65,9 @@ type Plan struct {
 	EngineSpecRates           string  `yaml:"engine.speculative-acceptance,omitempty" group:"engine" help:"share of drafts accepted if those before were, by position, such as 0.8,0.7 (the last one holds beyond); empty: by --engine.speculative-workload, which still says how often ngram finds drafts"`
 	EngineSpecSpread          float64 `yaml:"engine.speculative-acceptance-spread" group:"engine" help:"standard deviation among requests of the first share of --engine.speculative-acceptance; 0: all requests are alike"`
 	EngineSpecAdmission       bool    `yaml:"engine.speculative-admission-lookahead" group:"engine" help:"keep KV slots for the drafter from admission on, not from the second step; unless given, by --engine"`
+	EngineStepTable           string  `yaml:"engine.step-table,omitempty" group:"engine" help:"folder of measured kernel times of --engine-model (fakeengine/steptime/FORMAT.md), which say how long steps take instead of the profile of --gpu; empty: the profile does"`
+	EngineDP                  int     `yaml:"engine.data-parallel-size" group:"engine" help:"replicas in a row that share the experts of --engine-model and so step together; needs --engine.step-table and --engine.enable-expert-parallel; 1: each steps by itself"`
+	EngineEP                  bool    `yaml:"engine.enable-expert-parallel" group:"engine" help:"share experts among the replicas of --engine.data-parallel-size"`
 	EngineStepJitter          float64 `yaml:"engine.step-jitter" group:"engine" help:"spread of step times: standard deviation of the logarithm of a factor with mean 1 on each step, 0 to 1; 0: none"`
 
 	EngineKVOffloading float64 `yaml:"engine.kv-offloading-size" group:"engine" help:"GiB of host memory of one engine for KV blocks that the GPU has no room for; 0: none"`
@@ -90,7 +93,7 @@ type Plan struct {
 	Goodput        []string      `yaml:"goodput,omitempty" group:"load" help:"SLO of a request, as METRIC:MILLISECONDS pairs of ttft, ttft_send, tpot, e2el; repeatable"`
 
 	// The workload.
-	DatasetName string  `yaml:"dataset-name" group:"dataset" help:"generators: prefix_repetition, random, agent (sessions); trace files: trace (of a format told by its content), azure, mooncake, timed_trace, burstgpt, sharegpt, openai-batch, openai-chat, custom, weka, tracelab, ragpulse, servegen, otel, goodput"`
+	DatasetName string  `yaml:"dataset-name" group:"dataset" help:"generators: prefix_repetition, random, agent (sessions); trace files: trace (of a format told by its content), azure, mooncake, timed_trace, burstgpt, sharegpt, openai-batch, openai-chat, custom, weka, tracelab, ragpulse, servegen, otel, vllm_replay, goodput"`
 	DatasetPath string  `yaml:"dataset-path,omitempty" group:"dataset" help:"trace file; the steps of recorded sessions are sent open-loop at their own times"`
 	SkipBadRows bool    `yaml:"skip-bad-rows,omitempty" group:"dataset" help:"leave out rows of the trace that are not as its format says, and count them, instead of refusing the file"`
 	TraceSlice  string  `yaml:"trace-slice,omitempty" group:"dataset" help:"replay only the rows A:B of a trace, by time since its first row (5m:10m) or by number from 0 (0:1000); either end may be left out"`
@@ -158,6 +161,7 @@ func Default() Plan {
 		EnginePolicy:              "fcfs",
 		EngineBatching:            "continuous",
 		EngineSpecWorkload:        "chat",
+		EngineDP:                  1,
 		EngineMaxLoras:            1,
 		EngineMaxLoraRank:         16,
 		Burstiness:                1,

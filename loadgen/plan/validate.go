@@ -89,6 +89,7 @@ func (p *Plan) checkPool(v *checker) {
 	v.oneOf("engine.scheduling-policy", p.EnginePolicy, "fcfs", "priority")
 	v.oneOf("engine.batching", p.EngineBatching, "continuous", "static")
 	p.checkSpeculation(v)
+	p.checkTable(v)
 	v.ok(p.EngineStepJitter >= 0 && p.EngineStepJitter <= 1, "engine.step-jitter", "%v is outside 0 to 1: 0.05 varies steps by about 5 %%", p.EngineStepJitter)
 	v.ok(p.EngineKVOffloading >= 0 && p.EngineKVOffloading <= 1<<20, "engine.kv-offloading-size", "%v GiB is outside 0 to %d", p.EngineKVOffloading, 1<<20)
 	v.ok(p.EngineKVOffloading == 0 || p.EnginePrefixCaching, "engine.kv-offloading-size", "blocks in host memory are found as prefixes are: turn --engine.enable-prefix-caching on")
@@ -206,7 +207,7 @@ func (p *Plan) Jitter() (time.Duration, error) {
 // the format to the file.
 func Traces() []string {
 	return append([]string{
-		"trace", "azure", "mooncake", "timed_trace", "burstgpt", "weka", "tracelab", "ragpulse", "servegen", "otel", "goodput",
+		"trace", "azure", "mooncake", "timed_trace", "burstgpt", "weka", "tracelab", "ragpulse", "servegen", "otel", "vllm_replay", "goodput",
 	}, untimed()...)
 }
 

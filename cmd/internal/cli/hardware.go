@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"time"
 
 	"goodput/fakeengine/engine"
 	"goodput/fakeengine/steptime"
@@ -15,10 +16,29 @@ type hardware struct {
 	model profiles.Model // stored as the plan says
 	tp    int
 	step  *steptime.Analytic
+	table *steptime.Table    // what steps take; nil: step
 	draft *steptime.Analytic // nil: no drafter that runs on the GPU
 
 	blocks, blockSize int
-	derived           bool // blocks follows from the GPU's memory
+	derived           bool   // blocks follows from the GPU's memory
+	from              string // the folder of the table
+}
+
+// steps is how long the engines' steps take, without drafts.
+func (h *hardware) steps() steptime.Model {
+	if h.table != nil {
+		return h.table
+	}
+	return h.step
+}
+
+// frontEnd is the delay before the scheduler sees a request. Kernel times know of
+// none.
+func (h *hardware) frontEnd() time.Duration {
+	if h.table != nil {
+		return 0
+	}
+	return h.gpu.FrontEndDelay()
 }
 
 // newHardware loads the profiles of a plan. Its errors name the flag to change.
@@ -42,6 +62,12 @@ func newHardware(p *plan.Plan) (h hardware, err error) {
 	}
 	if p.EngineHostOverlap {
 		h.step = h.step.Overlap()
+	}
+	if p.EngineStepTable != "" {
+		h.from = p.EngineStepTable
+		if h.table, err = steptime.LoadTable(h.from, steptime.Deployment{Model: h.model, TP: h.tp, EP: p.EngineDP}); err != nil {
+			return h, fmt.Errorf("--engine.step-table: %w", err)
+		}
 	}
 	inMemory, err := h.addDrafter(p)
 	if err != nil {
@@ -126,8 +152,11 @@ func (h *hardware) addDrafter(p *plan.Plan) (inMemory []profiles.Model, err erro
 // String describes one engine.
 func (h *hardware) String() string {
 	gpus, how := h.gpu.Name, "given"
+	if h.table != nil {
+		gpus = "the kernel times of " + h.from
+	}
 	if h.tp > 1 {
-		gpus = fmt.Sprintf("%d x %s", h.tp, h.gpu.Name)
+		gpus = fmt.Sprintf("%d x %s", h.tp, gpus)
 	}
 	if h.derived {
 		how = "derived"

@@ -13,7 +13,7 @@ import (
 // model of the engines' steps, drafting included.
 func (s *engineSetup) speculate(p *plan.Plan, h *hardware) (steptime.Model, error) {
 	if p.EngineSpecMethod == "" {
-		return h.step, nil
+		return h.steps(), nil
 	}
 	k := p.EngineSpecTokens
 	method, err := spec.ParseMethod(p.EngineSpecMethod)
@@ -38,7 +38,7 @@ func (s *engineSetup) speculate(p *plan.Plan, h *hardware) (steptime.Model, erro
 	}
 	s.text += fmt.Sprintf(", %s drafts %d tokens%s (%s: acceptance length %.2f expected)", method, k, often, what, a.Length(k))
 	if h.draft == nil {
-		return h.step, nil
+		return h.steps(), nil
 	}
 	return steptime.NewDrafted(h.step, h.draft, k)
 }

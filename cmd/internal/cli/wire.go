@@ -153,7 +153,7 @@ func newEngineSetup(p *plan.Plan) (engineSetup, error) {
 		MaxModelLen: p.EngineMaxModelLen, BlockSize: p.EngineBlockSize, NumGPUBlocks: h.blocks,
 		PrefixCaching: p.EnginePrefixCaching, ChunkedPrefill: p.EngineChunkedPrefill,
 		ReserveFullISL: p.EngineReserveFullISL, LongPrefillThreshold: p.EngineLongPrefill,
-		Watermark: p.EngineWatermark, FrontEnd: h.gpu.FrontEndDelay(),
+		Watermark: p.EngineWatermark, FrontEnd: h.frontEnd(),
 		AsyncScheduling: p.EngineAsync, PrependUnhashed: p.EnginePrependUnhashed,
 	}
 	c := &out.config
@@ -179,6 +179,9 @@ func newEngineSetup(p *plan.Plan) (engineSetup, error) {
 			c.MaxModelLen, c.MaxNumBatchedTokens)
 	}
 	out.text = p.Engine + " on " + h.String()
+	if p.EngineDP > 1 {
+		out.text += fmt.Sprintf(", each %d in step", p.EngineDP)
+	}
 	model, err := out.speculate(p, &h)
 	if err != nil {
 		return out, err
