@@ -3,6 +3,7 @@ package steptime
 import (
 	"fmt"
 	"math"
+	"sync/atomic"
 
 	"goodput/profiles"
 )
@@ -47,8 +48,8 @@ import (
 // A step is linear in C while its other sums stay the same.
 //
 // Every coefficient is rounded up to whole picoseconds once, when New computes
-// it; a step is integer arithmetic. An Analytic is read-only after New and safe
-// for concurrent use.
+// it; a step is integer arithmetic. An Analytic does not change after New, but for
+// what it remembers, and is safe for concurrent use.
 type Analytic struct {
 	gpu   profiles.GPU
 	model profiles.Model
@@ -56,13 +57,16 @@ type Analytic struct {
 	rates profiles.Rates // of the layers' matrix products
 	bus   float64        // bytes per second
 
-	tokens []int64 // what depends on the number of tokens alone, and what is constant
-	head   []int64 // by emitting rows
-	kv     int64   // per token of context
-	mixed  int64   // per token of context of answers beside a prompt, beyond kv
-	window int64   // per sequence, of the sliding layers
-	gpuSeq int64   // per sequence, of the GPU
-	step   int64   // of the host, and for each sequence:
+	// tokens is what depends on the number of tokens alone, and what is constant; head
+	// is by emitting rows. Both are filled in as steps need them; 0: not yet. Whoever
+	// comes first finds the same.
+	tokens, head []atomic.Int64
+
+	kv     int64 // per token of context
+	mixed  int64 // per token of context of answers beside a prompt, beyond kv
+	window int64 // per sequence, of the sliding layers
+	gpuSeq int64 // per sequence, of the GPU
+	step   int64 // of the host, and for each sequence:
 	seq    int64
 	attn   int64 // per doubled pair of the other layers, in units of 1/pairUnit ps
 	near   int64 // per token of the sliding layers, in the same units
@@ -81,7 +85,8 @@ var (
 const pairUnit = 1 << 10
 
 // New quantises the profiles for tp GPUs per engine. Steps of up to maxTokens
-// tokens are looked up in a table; longer ones are computed each time.
+// tokens are looked up in a table once they occurred; longer ones are computed each
+// time.
 func New(gpu profiles.GPU, model profiles.Model, tp, maxTokens int) (*Analytic, error) {
 	if err := model.CheckTP(tp); err != nil {
 		return nil, err
@@ -107,13 +112,29 @@ func New(gpu profiles.GPU, model profiles.Model, tp, maxTokens int) (*Analytic, 
 	a.attn = ps(pairUnit * a.pairFLOPs(model.FullLayers()) / attnRate / 2)
 	a.near = ps(pairUnit * a.pairFLOPs(model.SlidingLayers) * float64(model.SlidingWindow) / attnRate)
 
-	a.tokens = make([]int64, maxTokens+1)
-	a.head = make([]int64, maxTokens+1)
-	for t := 1; t <= maxTokens; t++ {
-		a.tokens[t] = a.matmul(t) + a.nearby(t) + a.elementwise(t) + a.allReduce(t) + a.launch()
-		a.head[t] = a.outputHead(t)
-	}
+	a.tokens = make([]atomic.Int64, maxTokens+1)
+	a.head = make([]atomic.Int64, maxTokens+1)
 	return a, nil
+}
+
+// byTokens is tokens[t].
+func (a *Analytic) byTokens(t int) int64 {
+	v := a.tokens[t].Load()
+	if v == 0 && t > 0 {
+		v = a.matmul(t) + a.nearby(t) + a.elementwise(t) + a.allReduce(t) + a.launch()
+		a.tokens[t].Store(v)
+	}
+	return v
+}
+
+// byRows is head[rows].
+func (a *Analytic) byRows(rows int) int64 {
+	v := a.head[rows].Load()
+	if v == 0 && rows > 0 {
+		v = a.outputHead(rows)
+		a.head[rows].Store(v)
+	}
+	return v
 }
 
 // pairFLOPs is the work of one rank for one query-key pair in so many layers.
@@ -127,7 +148,7 @@ func (a *Analytic) Step(b *Batch) int64 {
 		bill := a.Bill(b)
 		return bill.Total()
 	}
-	work := a.tokens[b.Tokens] + a.head[b.Emit] + a.pairs(b) + a.gpuSeq*int64(b.Seqs)
+	work := a.byTokens(b.Tokens) + a.byRows(b.Emit) + a.pairs(b) + a.gpuSeq*int64(b.Seqs)
 	return work + a.context(b) + a.exposed(work, b.Seqs)
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -335,6 +336,36 @@ func TestStepDoesNotAllocate(t *testing.T) {
 	b := Batch{Tokens: 300, Seqs: 64, Emit: 64, DecodeCtx: 64_000, PrefillPairs2: 50_000}
 	if n := testing.AllocsPerRun(100, func() { a.Step(&b) }); n != 0 {
 		t.Errorf("%v allocations, want 0", n)
+	}
+}
+
+// Engines in several goroutines fill in the same tables.
+func TestStepsFillTheTablesConcurrently(t *testing.T) {
+	a := analytic(t, 1, 512)
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for n := 1; n <= 512; n++ {
+				b := Batch{Tokens: n, Seqs: n, Emit: n, DecodeCtx: int64(100 * n)}
+				bill := a.Bill(&b)
+				for range 2 { // before and after it is remembered
+					if got := a.Step(&b); got != bill.Total() {
+						t.Errorf("%d tokens: %d ps, want the sum of the bill, %d", n, got, bill.Total())
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// A short run needs few sizes of steps, so none is computed before it occurs.
+func TestNewComputesNoStep(t *testing.T) {
+	a := analytic(t, 1, 8192)
+	for n := range a.tokens {
+		if a.tokens[n].Load() != 0 || a.head[n].Load() != 0 {
+			t.Fatalf("steps of %d tokens are computed already", n)
+		}
 	}
 }
 

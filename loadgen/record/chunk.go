@@ -43,8 +43,8 @@ type chunk struct {
 
 	body  *body // the encoded pages
 	dict  int   // of it, bytes of the dictionary page
-	plain int64  // bytes of the pages before compression
-	n     int64  // values and nulls in the pages of body
+	plain int64 // bytes of the pages before compression
+	n     int64 // values and nulls in the pages of body
 	used  []format.Encoding
 	stats format.Statistics
 
