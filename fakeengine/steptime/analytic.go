@@ -119,21 +119,32 @@ func New(gpu profiles.GPU, model profiles.Model, tp, maxTokens int) (*Analytic, 
 
 // byTokens is tokens[t].
 func (a *Analytic) byTokens(t int) int64 {
-	v := a.tokens[t].Load()
-	if v == 0 && t > 0 {
-		v = a.matmul(t) + a.nearby(t) + a.elementwise(t) + a.allReduce(t) + a.launch()
-		a.tokens[t].Store(v)
+	if v := a.tokens[t].Load(); v != 0 {
+		return v
 	}
+	return a.fillTokens(t)
+}
+
+func (a *Analytic) fillTokens(t int) int64 {
+	if t == 0 {
+		return 0
+	}
+	v := a.matmul(t) + a.nearby(t) + a.elementwise(t) + a.allReduce(t) + a.launch()
+	a.tokens[t].Store(v)
 	return v
 }
 
 // byRows is head[rows].
 func (a *Analytic) byRows(rows int) int64 {
-	v := a.head[rows].Load()
-	if v == 0 && rows > 0 {
-		v = a.outputHead(rows)
-		a.head[rows].Store(v)
+	if v := a.head[rows].Load(); v != 0 {
+		return v
 	}
+	return a.fillHead(rows)
+}
+
+func (a *Analytic) fillHead(rows int) int64 {
+	v := a.outputHead(rows)
+	a.head[rows].Store(v)
 	return v
 }
 
