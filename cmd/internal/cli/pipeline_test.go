@@ -157,7 +157,7 @@ func pipeline(tb testing.TB, n, replicas int) (allocs uint64) {
 		tb.Fatal(err)
 	}
 	runtime.ReadMemStats(&after)
-	r, err := loadReport(s.dir, "")
+	r, err := loadReport(s.dir)
 	if err != nil {
 		tb.Fatal(err)
 	}

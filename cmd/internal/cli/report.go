@@ -39,7 +39,7 @@ func newReport(env *Env) *cobra.Command {
 			}
 			return toFile(env.Stdout, output, func(w io.Writer) error {
 				for _, dir := range args {
-					r, err := loadReport(dir, "")
+					r, err := loadReport(dir)
 					if err != nil {
 						return err
 					}
@@ -67,21 +67,22 @@ func writerOf(format string) (func(io.Writer, *render.Report) error, error) {
 	return nil, exitf(exitUsage, "--format: %q is unknown: use text or json", format)
 }
 
-// loadReport computes the figures of a run from its files. problem is what the
-// files may be unable to say of themselves: that they could not be written.
-func loadReport(dir, problem string) (*render.Report, error) {
+// loadReport computes the figures of a run from its files.
+func loadReport(dir string) (*render.Report, error) {
 	f, err := query.Load(dir)
 	if err != nil {
 		return nil, err
-	}
-	if problem != "" {
-		f.Manifest.Problem = problem
 	}
 	slo, err := recordedSLO(dir)
 	if err != nil {
 		return nil, err
 	}
-	return &render.Report{Figures: f, Health: health.Judge(f, slo.TTFT), SLO: slo.String()}, nil
+	return judged(f, slo), nil
+}
+
+// judged judges the figures by the objective that the run had.
+func judged(f *query.Figures, slo observe.SLO) *render.Report {
+	return &render.Report{Figures: f, Health: health.Judge(f, slo.TTFT), SLO: slo.String()}
 }
 
 // recordedSLO reads the objective back from the run's plan.

@@ -17,6 +17,7 @@ import (
 	"goodput/loadgen/clock"
 	"goodput/loadgen/observe"
 	"goodput/loadgen/plan"
+	"goodput/report/query"
 	"goodput/report/render"
 )
 
@@ -107,15 +108,17 @@ func execute(env *Env, s *session, asJSON bool) error {
 	if err := s.open(env); err != nil {
 		return err
 	}
-	// A record that broke off is still worth a look, under the word INVALID.
-	lost, problem := s.run(env), ""
-	if lost != nil {
-		problem = lost.Error()
-	}
-	report, err := loadReport(s.dir, problem)
+	// A record that broke off is still worth a look, under the word INVALID: its files
+	// may be unable to say that they could not be written.
+	lost := s.run(env)
+	f, err := query.Load(s.dir)
 	if err != nil {
 		return exitf(exitInternal, "the run can't be read back: %w", errors.Join(err, lost))
 	}
+	if lost != nil {
+		f.Manifest.Problem = lost.Error()
+	}
+	report := judged(f, s.slo)
 	print := render.Text
 	if asJSON {
 		print = render.JSON
