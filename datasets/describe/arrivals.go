@@ -46,10 +46,10 @@ func (b *bins) close(passed int64) {
 	b.count = 0
 }
 
-// dispersion is the variance of the counts over their mean.
-func (b bins) dispersion() *float64 {
-	b.close(1)
-	if b.n < 2 {
+// dispersion is the variance of the counts over their mean. The last bin, in which
+// the trace ends, is not whole and does not count.
+func (b *bins) dispersion() *float64 {
+	if b.n < 2 || b.sum == 0 {
 		return nil
 	}
 	mean := b.sum / float64(b.n)

@@ -155,14 +155,18 @@ func TestAgainstWholeData(t *testing.T) {
 
 // dispersion is that of whole times, by its definition.
 func dispersion(times []float64, width float64) *float64 {
-	counts := make([]float64, int((times[len(times)-1]-times[0])/width)+1)
+	counts := make([]float64, int((times[len(times)-1]-times[0])/width)) // whole bins
+	n := 0
 	for _, at := range times {
-		counts[int((at-times[0])/width)]++
+		if bin := int((at - times[0]) / width); bin < len(counts) {
+			counts[bin]++
+			n++
+		}
 	}
-	if len(counts) < 2 {
+	if len(counts) < 2 || n == 0 {
 		return nil
 	}
-	mean, variance := float64(len(times))/float64(len(counts)), 0.0
+	mean, variance := float64(n)/float64(len(counts)), 0.0
 	for _, c := range counts {
 		variance += (c - mean) * (c - mean) / float64(len(counts))
 	}

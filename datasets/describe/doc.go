@@ -5,8 +5,8 @@
 // Definitions. A CV is the standard deviation over the mean, and CV² its square, of
 // the population. Quantiles interpolate linearly between ranks; lengths of up to
 // 2^18 tokens are counted exactly, longer ones to 0.2 %. The dispersion of arrivals
-// in bins of w seconds is the variance of their counts over the mean, which is 1 for
-// a Poisson process. Token hits are those of the leading spans of a prompt that an
+// in whole bins of w seconds is the variance of their counts over the mean, which is
+// 1 for a Poisson process. Token hits are those of the leading spans of a prompt that an
 // earlier row had, or that a session keeps of the context before. A session that is
 // inferred from chained blocks continues the earlier row whose last full block lies
 // deepest on its own chain, the first block aside, which many sessions share.

@@ -2,7 +2,6 @@ package trace
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -121,9 +120,6 @@ func read(format Format, r io.Reader, path string, opts Options) (datasets.Set, 
 func name(format Format, path string, rows int, seed uint64) string {
 	return fmt.Sprintf("%s(%s, rows %d, seed %d)", format, filepath.Base(path), rows, seed)
 }
-
-// errEnd is for sources that meet the end of their file where a row should go on.
-var errEnd = errors.New("unexpected end of the file")
 
 // blank reports whether a line holds nothing but white space.
 func blank(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 }

@@ -321,6 +321,8 @@ func BenchmarkItem(b *testing.B) {
 	for _, s := range []datasets.Set{
 		open(b, trace.Azure, excerpt(b, "azure/AzureLLMInferenceTrace_conv_2023.head300.csv"), 0),
 		open(b, trace.Mooncake, excerpt(b, "mooncake/conversation.head400.jsonl"), 0),
+		open(b, trace.TraceLab, excerpt(b, "tracelab/multi_session_large.csv"), 0),
+		open(b, trace.Weka, excerpt(b, "weka/trace_0277.json"), 0),
 	} {
 		b.Run(s.String(), func(b *testing.B) {
 			b.ReportAllocs()

@@ -178,8 +178,9 @@ type pmf struct {
 // "{224: 0.25, 225: 0.75}".
 func parsePMF(text string) (pmf, error) {
 	var p pmf
-	inner, ok := strings.CutPrefix(strings.TrimSpace(text), "{")
-	if inner, ok = strings.CutSuffix(inner, "}"); !ok {
+	inner, opened := strings.CutPrefix(strings.TrimSpace(text), "{")
+	inner, closed := strings.CutSuffix(inner, "}")
+	if !opened || !closed {
 		return p, fmt.Errorf("found %s, expected lengths and shares in braces", quote([]byte(text)))
 	}
 	sum := 0.0
