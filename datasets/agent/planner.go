@@ -221,7 +221,7 @@ func (p *planner) fanOut() {
 	f, d := &p.set.cfg.Fanout, &p.set.dist
 	kind := uint64(p.stream[forFanout].IntN(f.Types))
 	kind += uint64(p.dst.Tenant) * uint64(f.Types)
-	for range d.width.tokens(&p.stream[forFanout], 1) {
+	for range min(d.width.tokens(&p.stream[forFanout], 1), mostParallel) {
 		k := p.thread(0, len(p.dst.Threads[0].Steps)-1)
 		s := p.step(k, datasets.BySpawn)
 		if f.Context == Fork {
@@ -233,7 +233,7 @@ func (p *planner) fanOut() {
 		}
 		p.add(s, p.content(), d.task.tokens(&p.stream[forSubShape], 1))
 		p.answer(s, &d.assistant, forSubAssistant)
-		for range d.subSteps.tokens(&p.stream[forSubShape], 1) - 1 {
+		for range min(d.subSteps.tokens(&p.stream[forSubShape], 1), mostSteps) - 1 {
 			last := p.last(k)
 			kept := last.In + last.Out
 			tokens := d.subTool.tokens(&p.stream[forSubTool], 1)
@@ -253,7 +253,7 @@ func (p *planner) toolWait(purpose int) time.Duration {
 	c, d := &p.set.cfg, &p.set.dist
 	s := &p.stream[purpose]
 	longest := time.Duration(0)
-	for range d.calls.tokens(s, 1) {
+	for range min(d.calls.tokens(s, 1), mostParallel) {
 		longest = max(longest, capped(d.wait.sample(s), c.Wait.ToolCap))
 	}
 	return longest

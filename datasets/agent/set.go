@@ -8,8 +8,12 @@ import (
 	"goodput/loadgen/rng"
 )
 
-// mostSteps is the most steps of one thread.
-const mostSteps = math.MaxUint16
+// Whatever a distribution draws, a thread has no more than mostSteps steps, and a step
+// no more than mostParallel tool calls or sub-agents beside each other.
+const (
+	mostSteps    = math.MaxUint16
+	mostParallel = 1024
+)
 
 // Scope says which sessions share the content of their prefixes.
 type Scope string

@@ -8,6 +8,7 @@ func (p *Plan) checkAgent(v *checker) {
 	is := IsAgent(p.DatasetName)
 	v.ok(is || p.SessionsRate == 0, "sessions-rate", "dataset %s has no sessions: use --request-rate, or --dataset-name agent", p.DatasetName)
 	v.ok(is || p.NumSessions == 0, "num-sessions", "dataset %s has no sessions: use --num-prompts, or --dataset-name agent", p.DatasetName)
+	v.ok(is || p.AgentConfig == "", "agent-config", "dataset %s has no sessions: leave it out, or use --dataset-name agent", p.DatasetName)
 	v.oneOf("agent-preset", p.AgentPreset, "coding", "coding-128k", "chat", "toolagent", "smoke")
 	v.oneOf("agent-on-error", p.AgentOnError, "abort", "continue")
 	v.oneOf("agent-cache-scope", p.AgentScope, "run", "session", "none")

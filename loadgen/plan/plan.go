@@ -114,6 +114,7 @@ type Plan struct {
 	DisableShuffle bool    `yaml:"disable-shuffle" group:"dataset" help:"keep the generator's order (prefix by prefix) instead of a seeded shuffle"`
 
 	AgentPreset   string        `yaml:"agent-preset" group:"dataset" help:"sessions of --dataset-name agent: coding (200k tokens of context), coding-128k, chat, toolagent, smoke"`
+	AgentConfig   string        `yaml:"agent-config,omitempty" group:"dataset" help:"YAML file with parameters that differ from --agent-preset: tenants, shape, context, append, wait, fanout, compaction, prefix_break (go doc goodput/datasets/agent.Config)"`
 	SessionsRate  Rate          `yaml:"sessions-rate" group:"dataset" help:"mean arrivals of sessions per second, by --arrival and --burstiness; inf: all at once. Later steps are due when those before them end"`
 	NumSessions   int           `yaml:"num-sessions" group:"dataset" help:"number of sessions; 0: what --duration holds, or 100"`
 	SessionsDrain time.Duration `yaml:"sessions-drain" group:"dataset" help:"wait this long after the last arrival for unfinished sessions; those left are censored"`

@@ -13,8 +13,17 @@ import (
 	"goodput/loadgen/schedule"
 )
 
+// agentConfigName is the copy of --agent-config in a run directory.
+const agentConfigName = "agent.yaml"
+
+// agentLoad is a load of sessions.
+type agentLoad struct {
+	*agent.Set
+	config []byte // of --agent-config; nil: none
+}
+
 // openLoad makes what the plan asks: a set of requests, or sessions.
-func openLoad(p plan.Plan) (datasets.Set, *agent.Set, plan.Plan, error) {
+func openLoad(p plan.Plan) (datasets.Set, *agentLoad, plan.Plan, error) {
 	if plan.IsAgent(p.DatasetName) {
 		sessions, p, err := openSessions(p)
 		return nil, sessions, p, err
@@ -25,11 +34,21 @@ func openLoad(p plan.Plan) (datasets.Set, *agent.Set, plan.Plan, error) {
 
 // openSessions plans the sessions of --dataset-name agent, and resolves the plan's
 // remaining defaults.
-func openSessions(p plan.Plan) (*agent.Set, plan.Plan, error) {
+func openSessions(p plan.Plan) (*agentLoad, plan.Plan, error) {
 	p = p.WithDefaults(false, 0)
 	c, err := agent.Preset(p.AgentPreset)
 	if err != nil {
 		return nil, p, fmt.Errorf("--agent-preset: %w", err)
+	}
+	var text []byte
+	if p.AgentConfig != "" {
+		text, err = readLimited(p.AgentConfig, plan.MaxFile)
+		if err == nil {
+			c, err = c.With(text)
+		}
+		if err != nil {
+			return nil, p, fmt.Errorf("--agent-config: %w", err)
+		}
 	}
 	n := p.NumSessions
 	if n == 0 {
@@ -40,11 +59,11 @@ func openSessions(p plan.Plan) (*agent.Set, plan.Plan, error) {
 		return nil, p, err
 	}
 	set, err = set.Scoped(agent.Scope(p.AgentScope), p.Seed)
-	return set, p, err
+	return &agentLoad{set, text}, p, err
 }
 
 // sessionArrivals makes the arrivals of sessions.
-func sessionArrivals(p *plan.Plan, set *agent.Set) (schedule.Source, error) {
+func sessionArrivals(p *plan.Plan, set *agentLoad) (schedule.Source, error) {
 	c := schedule.Config{
 		Process: schedule.Process(p.Arrival), Rate: float64(p.SessionsRate), Burstiness: float64(p.Burstiness),
 		N: set.Sessions(), Duration: p.Duration, Seed: p.Seed,
@@ -76,7 +95,7 @@ type expected struct {
 
 // preview plans the first sessions, and takes each answer to last as long as
 // serviceRate says. Threads of a session are walked on one critical path.
-func preview(set *agent.Set, block int) expected {
+func preview(set *agentLoad, block int) expected {
 	var e expected
 	var s datasets.Session
 	seen := map[uint64]bool{}
@@ -163,7 +182,7 @@ func wall(s *datasets.Session) time.Duration {
 }
 
 // writePreview prints the expected figures.
-func writePreview(w io.Writer, p *plan.Plan, set *agent.Set) {
+func writePreview(w io.Writer, p *plan.Plan, set *agentLoad) {
 	e := preview(set, p.EngineBlockSize)
 	per := func(n int64) float64 { return float64(n) / float64(e.sessions) }
 	var all time.Duration

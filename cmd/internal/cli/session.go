@@ -52,7 +52,7 @@ type session struct {
 	interrupts <-chan os.Signal
 	release    func() // interrupts end the program again
 
-	sessions *agent.Set // nil: the load is set
+	sessions *agentLoad // nil: the load is set
 	ended    *record.SessionLog
 
 	writer     *record.Writer
@@ -214,10 +214,15 @@ func (s *session) openSessions(c *dispatch.Config, salt uint64) error {
 	if err != nil {
 		return fmt.Errorf("--agent-cache-scope: %w", err)
 	}
+	if s.sessions.config != nil {
+		if err := s.writer.WriteFile(agentConfigName, s.sessions.config); err != nil {
+			return fmt.Errorf("--agent-config: %w", err)
+		}
+	}
 	if s.ended, err = record.NewSessionLog(s.dir, s.stamp == nil); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
-	s.sessions = set
+	s.sessions.Set = set
 	c.Sessions, c.MaxInFlight, c.ContinueOnError = set, s.plan.AgentInFlight, s.plan.AgentOnError == "continue"
 	c.Drain, c.RecordSession = s.plan.SessionsDrain, s.ended.Write
 	return nil
