@@ -261,3 +261,28 @@ func TestBuilder(t *testing.T) {
 		t.Error("no error for what ranks refuse")
 	}
 }
+
+// Steps allocate nothing: answers ten times as long take no more allocations.
+func TestStepsOfRanksDoNotAllocate(t *testing.T) {
+	cfg := small()
+	cfg.MaxModelLen, cfg.NumGPUBlocks, cfg.AsyncScheduling = 4096, 4096, true
+	allocs := func(out int) float64 {
+		return testing.AllocsPerRun(5, func() {
+			r, loop := newRanks(t, cfg, pieces{2})
+			sink := &quiet{}
+			seqs := []Seq{{ID: 1, Prompt: 4, MaxTokens: out, Sink: sink}, {ID: 2, Prompt: 4, MaxTokens: out, Sink: sink}}
+			for i, e := range r.Engines() {
+				if err := e.Submit(&seqs[i]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			loop.Run()
+			if sink.tokens != 2*out {
+				t.Fatalf("%d tokens, want %d", sink.tokens, 2*out)
+			}
+		})
+	}
+	if few, many := allocs(300), allocs(3000); many > few+20 { // tables of blocks grow
+		t.Errorf("%v allocations for 300 tokens, %v for 3,000", few, many)
+	}
+}
