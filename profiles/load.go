@@ -86,13 +86,8 @@ func parseModel(name string, data []byte) (Model, error) {
 	return m, nil
 }
 
-// decode reads a GPU, Model or Engine. It turns a panic of the library, which unusual
-// tags provoke, into an error.
-func decode[T any](data []byte, to *T) (err error) {
-	if plain(data, to) {
-		return nil
-	}
-	*to = *new(T)
+// decode turns a panic of the library, which unusual tags provoke, into an error.
+func decode(data []byte, to any) (err error) {
 	defer func() {
 		if recover() != nil {
 			err = errors.New("the YAML can't be read: write plain keys and values, without tags or anchors")
