@@ -151,7 +151,7 @@ func (d *Dispatcher) send(now clock.Time, t *thread) {
 	t.prompt()
 	f := d.flying.take(d)
 	st, id := &t.plan.Steps[t.next], t.s.plan.ID
-	f.began, f.thread = t.ready, t
+	f.began, f.thread = now, t
 	f.item = datasets.Item{Prompt: t.context, In: st.In, Out: st.Out, OutKey: st.OutKey, Session: id, Turn: uint16(t.next)}
 	f.req = target.Request{
 		Seq: id - 1, Intended: t.due, Prompt: t.context, In: st.In, Out: st.Out, OutKey: st.OutKey,
@@ -219,15 +219,20 @@ func (d *Dispatcher) ended(f *flight) {
 
 // landStep is land for a step of a session, which then goes on.
 func (d *Dispatcher) landStep(f *flight, row *record.Request, t *thread) {
-	if d.cfg.MaxInFlight > 0 && row.Dispatched.Known() {
-		// The transport's own instant of hand-over came after the wait for a place.
-		row.Permitted = max(row.Dispatched, t.sent)
-		row.Dispatched = t.ready
-	}
+	c := closing{outcome: row.Outcome, overflow: tooLong(row), at: row.Closed, from: row.Dispatched}
+	d.place(row, t)
 	d.land(f, row)
-	c := closing{outcome: row.Outcome, overflow: tooLong(row), at: row.Closed}
 	d.flying.idle = append(d.flying.idle, f)
 	t.s.landed(t, c)
+}
+
+// place tells the wait for a place among the session's steps in flight from lateness:
+// the transport hands over after both, and only lateness is the generator's lag.
+func (d *Dispatcher) place(row *record.Request, t *thread) {
+	if d.cfg.MaxInFlight > 0 && row.Dispatched.Known() {
+		row.Permitted = row.Dispatched
+		row.Dispatched -= clock.Time(t.sent.Sub(t.ready))
+	}
 }
 
 // land records f's row, and takes f out of the air.

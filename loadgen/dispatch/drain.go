@@ -67,10 +67,14 @@ func (d *Dispatcher) abandon() {
 		f.abandoned = true
 		d.begin(&d.spare, f)
 		d.counters.Abandoned++
-		d.land(f, d.spare.Abandon("unfinished when the drain ended, and no end was reported"))
-		if t := f.thread; t != nil {
-			t.s.landed(t, closing{outcome: record.Censored, at: clock.Never})
+		row := d.spare.Abandon("unfinished when the drain ended, and no end was reported")
+		if f.thread == nil {
+			d.land(f, row)
+			continue
 		}
+		d.place(row, f.thread)
+		d.land(f, row)
+		f.thread.s.landed(f.thread, closing{outcome: record.Censored, from: clock.Never, at: clock.Never})
 	}
 	d.finishIfEmpty()
 }

@@ -255,7 +255,7 @@ func tooLong(r *record.Request) bool {
 type closing struct {
 	outcome  record.Outcome
 	overflow bool
-	at       clock.Time
+	from, at clock.Time // when it was handed over and when it was over
 }
 
 // landed goes on after a step that has its row.
@@ -282,7 +282,7 @@ func (s *session) landed(t *thread, c closing) {
 	if !c.at.Known() || c.at > now {
 		c.at = now
 	}
-	t.cost.model += int64(max(0, c.at-t.sent))
+	t.cost.model += int64(max(0, c.at-max(c.from, t.sent)))
 	t.ended = max(c.at, t.sent)
 	t.context = append(t.context, datasets.Span{Key: st.OutKey, Tokens: st.Out})
 	t.tokens += st.Out

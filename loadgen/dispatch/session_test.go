@@ -423,3 +423,33 @@ func TestSessionsAreCensored(t *testing.T) {
 		t.Errorf("finished %v, %v", r.finished, r.outcomes())
 	}
 }
+
+// A late generator shows as lag of the steps and of the session, with a bound of steps
+// in flight too; the wait for a place does not.
+func TestLagOfSessions(t *testing.T) {
+	for _, most := range []int{0, 2} {
+		l := clock.NewVirtual()
+		f := newFake(l, always(script{First: 100 * time.Millisecond, Tokens: 1}))
+		f.lag = 10 * time.Millisecond
+		var s record.Session
+		r := prepare(t, l, &steady{n: 1}, f, func(c *dispatch.Config) {
+			c.Set, c.Sessions, c.MaxInFlight, c.Drain = nil, fan(), most, time.Hour
+			c.RecordSession = func(row *record.Session) { s = *row }
+		}).play()
+		queued := int64(0)
+		for _, row := range r.rows {
+			if row.Lag() != 10e6 {
+				t.Errorf("bound %d: a lag of %d ns, want 10 ms", most, row.Lag())
+			}
+			if q := row.ClientQueue(); q != record.Null {
+				queued += q
+			}
+		}
+		if want := int64(most / 2 * 100e6); queued != want {
+			t.Errorf("bound %d: queued for %d ns, want %d", most, queued, want)
+		}
+		if s.ModelTime != 5*90e6 || s.Lag != s.SCT-s.ModelTime || s.Lag < 5*10e6 {
+			t.Errorf("bound %d: session %+v", most, s)
+		}
+	}
+}
