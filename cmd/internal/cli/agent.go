@@ -52,7 +52,9 @@ func openSessions(p plan.Plan) (*agentLoad, plan.Plan, error) {
 	}
 	n := p.NumSessions
 	if n == 0 {
-		n = enough(p, p.SessionsRate)
+		if n, err = arriving(&p, p.SessionsRate); err != nil {
+			return nil, p, err
+		}
 	}
 	set, err := agent.New(c, n, p.Seed)
 	if err != nil {
@@ -64,10 +66,7 @@ func openSessions(p plan.Plan) (*agentLoad, plan.Plan, error) {
 
 // sessionArrivals makes the arrivals of sessions.
 func sessionArrivals(p *plan.Plan, set *agentLoad) (schedule.Source, error) {
-	c := schedule.Config{
-		Process: schedule.Process(p.Arrival), Rate: float64(p.SessionsRate), Burstiness: float64(p.Burstiness),
-		N: set.Sessions(), Duration: p.Duration, Seed: p.Seed,
-	}
+	c := generated(p, p.SessionsRate, set.Sessions())
 	if err := checkSpan(c, "--sessions-rate"); err != nil {
 		return nil, err
 	}
@@ -218,7 +217,7 @@ func at[T any](sorted []T, q float64) T {
 func describeSessions(w io.Writer, s *session) {
 	fmt.Fprintf(w, "dataset    %s\n", s.sessions)
 	upTo := ""
-	if s.plan.Duration > 0 {
+	if s.plan.Duration > 0 && s.plan.NumSessions > 0 {
 		upTo = "up to "
 	}
 	fmt.Fprintf(w, "           %s%d sessions (--plan tells what to expect of them)\n", upTo, s.sessions.Sessions())

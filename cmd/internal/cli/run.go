@@ -160,7 +160,7 @@ func describeLoad(w io.Writer, s *session) {
 	d := datasets.Describe(s.set, n)
 	fmt.Fprintf(w, "dataset    %s\n", s.set)
 	fmt.Fprint(w, "           ")
-	if s.plan.Duration > 0 {
+	if s.plan.Duration > 0 && (s.plan.NumPrompts > 0 || s.set.Timed()) {
 		fmt.Fprint(w, "up to ")
 	}
 	fmt.Fprintf(w, "%d requests, mean %.1f tokens in, %.1f out", d.Items, d.MeanIn(), d.MeanOut())

@@ -26,12 +26,14 @@ func openDataset(p plan.Plan) (datasets.Set, plan.Plan, error) {
 		return openTrace(p)
 	}
 	p = p.WithDefaults(false, 0)
-	n := p.NumPrompts
-	if n == 0 {
-		n = enough(p, p.RequestRate)
-	}
 	var set datasets.Set
 	var err error
+	n := p.NumPrompts
+	if n == 0 {
+		if n, err = arriving(&p, p.RequestRate); err != nil {
+			return nil, p, err
+		}
+	}
 	switch p.DatasetName {
 	case "prefix_repetition":
 		set, err = datasets.NewPrefixRepetition(datasets.PrefixRepetition{
@@ -47,21 +49,34 @@ func openDataset(p plan.Plan) (datasets.Set, plan.Plan, error) {
 	return set, p, err
 }
 
-// enough is a number of requests or sessions that arrivals bounded by a duration alone will
-// hardly reach: the mean, ten standard deviations (of gaps with the plan's
-// burstiness), and some.
-func enough(p plan.Plan, rate plan.Rate) int {
-	mean := float64(rate) * p.Duration.Seconds()
-	spread := 10 * math.Sqrt(mean*max(1, 1/float64(p.Burstiness)))
-	return int(min(mean+spread+100, math.MaxInt32))
+// arriving is the number of requests or sessions that arrive within the plan's
+// duration, at least 1: no set is empty.
+func arriving(p *plan.Plan, rate plan.Rate) (int, error) {
+	if n := float64(rate) * p.Duration.Seconds(); n > math.MaxInt32 {
+		return 0, fmt.Errorf("--duration: %v at %s a second are %.3g arrivals, more than the limit of %d: make it shorter", p.Duration, rate, n, math.MaxInt32)
+	}
+	source, err := schedule.New(generated(p, rate, 0))
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, ok := source.Next(); ok; _, ok = source.Next() {
+		n++
+	}
+	return max(n, 1), nil
+}
+
+// generated configures n arrivals by a process of the plan.
+func generated(p *plan.Plan, rate plan.Rate, n int) schedule.Config {
+	return schedule.Config{
+		Process: schedule.Process(p.Arrival), Rate: float64(rate), Burstiness: float64(p.Burstiness),
+		N: n, Duration: p.Duration, Seed: p.Seed,
+	}
 }
 
 // newSource makes the arrivals of the plan.
 func newSource(p *plan.Plan, set datasets.Set) (schedule.Source, error) {
-	c := schedule.Config{
-		Process: schedule.Process(p.Arrival), Rate: float64(p.RequestRate), Burstiness: float64(p.Burstiness),
-		N: p.NumPrompts, Duration: p.Duration, Seed: p.Seed,
-	}
+	c := generated(p, p.RequestRate, p.NumPrompts)
 	if c.N == 0 {
 		c.N = set.Len()
 	}
