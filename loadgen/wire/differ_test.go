@@ -89,7 +89,7 @@ func genJSON(t *rapid.T, depth int) string {
 }
 
 func TestProbeEqualsFullDecode(t *testing.T) {
-	accepted := 0
+	accepted, tried := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		delta, choice, top := genJSON(t, 1), genJSON(t, 2), genJSON(t, 3)
 		for _, payload := range []string{
@@ -99,13 +99,14 @@ func TestProbeEqualsFullDecode(t *testing.T) {
 			`{"choices":[{"finish_reason":null,"delta":` + delta + `}],"usage":` + choice + `}`,
 			`{"choices":[{"delta":{"content":` + delta + `,"reasoning":` + delta + `}}]}`,
 		} {
+			tried++
 			if agree(t, []byte(payload)) {
 				accepted++
 			}
 		}
 	})
-	if accepted < 50 {
-		t.Errorf("the probe accepted only %d of the payloads: the comparison is empty", accepted)
+	if accepted < tried/20 {
+		t.Errorf("the probe accepted only %d of %d payloads: the comparison is empty", accepted, tried)
 	}
 }
 
