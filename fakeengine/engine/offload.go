@@ -52,13 +52,13 @@ func newHost(e *Engine, o Offload) *host {
 	return &host{Offload: o, e: e}
 }
 
-// verdict is what becomes of a sequence whose content may be in host memory.
+// verdict is what becomes of the first waiting sequence.
 type verdict uint8
 
 const (
-	absent verdict = iota // there is nothing to load
-	comes                 // it is on its way, and the sequence is blocked
-	noRoom                // for now there are no blocks to load it into
+	ready  verdict = iota // nothing that it needs is elsewhere
+	comes                 // something is on its way, and the sequence is set aside
+	noRoom                // for now there are no blocks for what should come
 )
 
 // fetch has what follows the hit blocks of s loaded from host memory. The sequence
@@ -75,7 +75,7 @@ func (h *host) fetch(s *Seq, now clock.Time, hit int) verdict {
 	}
 	switch {
 	case n == 0:
-		return absent
+		return ready
 	case busy:
 		s.sched.follows = true
 		e.block(s, now)

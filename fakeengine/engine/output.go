@@ -33,14 +33,7 @@ func (e *Engine) finishStep(now clock.Time) {
 		if e.speculates() {
 			n = e.verify(r)
 		}
-		s.Output += n
-		s.sched.pending--
-		s.LastToken = now
-		e.counters.generated += int64(n)
-		if s.Output == n {
-			s.FirstToken = now
-			e.counters.prompt += int64(s.Prompt)
-		}
+		e.lengthen(s, now, n)
 		if e.speculates() {
 			e.draft(s)
 		}
@@ -152,4 +145,16 @@ func (e *Engine) trim() {
 		}
 	}
 	e.log.forget(oldest)
+}
+
+// lengthen adds n tokens to the answer of s.
+func (e *Engine) lengthen(s *Seq, now clock.Time, n int) {
+	s.Output += n
+	s.sched.pending--
+	s.LastToken = now
+	e.counters.generated += int64(n)
+	if s.Output == n {
+		s.FirstToken = now
+		e.counters.prompt += int64(s.Prompt)
+	}
 }

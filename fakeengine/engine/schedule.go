@@ -167,71 +167,94 @@ func (e *Engine) scheduleWaiting(st *step, now clock.Time, budget int) {
 			return
 		}
 		s := e.waiting.first()
-		if e.lora != nil && !e.lora.admits(s.Adapter) {
-			e.setAside(s)
+		hit, v := e.lookUp(s, now)
+		if v == comes {
 			continue
 		}
-		if s.Remote != nil && !s.sched.asked {
-			if !e.reserve(s, now) {
-				return
-			}
-			continue
+		if v == noRoom {
+			return
 		}
-		tokens := s.tokens()
-		hit := e.match(s)
-		if e.cfg.ablate.coldResume && s.Preemptions > 0 {
-			hit = 0
-		}
-		if e.host != nil {
-			switch e.host.fetch(s, now, hit) {
-			case comes:
-				continue
-			case noRoom:
-				e.short(s)
-				return
-			}
-		}
-		computed := hit * e.cfg.BlockSize
-		n := e.chunk(tokens - computed)
+		n := e.chunk(s.tokens() - hit*e.cfg.BlockSize)
 		if !e.cfg.ChunkedPrefill && n > budget {
 			e.stuck = true
 			return
 		}
 		n = min(n, budget)
-		a := kv.Admission{Hit: hit, Tokens: computed + n}
-		if e.cfg.Speculation.AdmissionLookahead {
-			a.Tokens = e.slots(a.Tokens)
-		}
-		if e.cfg.ReserveFullISL {
-			a.Reserve = tokens
-		}
-		if e.seqs() > 0 {
-			a.Spare = e.watermark
-		}
-		if !e.kv.Admit(&s.sched.table, a) {
-			e.short(s)
-			// Decodes take blocks, so that the need for all of its blocks never comes
-			// to fit; that for the rest of a chunk could, when hits are lost.
-			e.stuck = a.Reserve > 0 || hit == 0
+		if !e.place(s, hit, n) {
 			return
 		}
-		e.kv.Query(tokens, hit)
-		if e.host != nil {
-			e.kv.HostQuery(tokens-computed, 0)
-		}
-		e.waiting.remove(s)
-		e.admit(s)
-		if !s.Scheduled.Known() {
-			s.Scheduled, s.Cached = now, computed
-		}
-		s.resume(now)
-		if e.lora != nil {
-			e.lora.join(s.Adapter)
-		}
-		s.sched.computed, s.sched.goal = computed, tokens
+		e.enter(s, now, hit)
 		budget -= n
 		e.advance(st, s, n)
 	}
+}
+
+// lookUp finds how many blocks of the first waiting sequence are there. The verdict
+// is comes if it must wait for something and was set aside for it, so that those
+// behind it come first, and noRoom if nobody can be admitted before it.
+func (e *Engine) lookUp(s *Seq, now clock.Time) (hit int, v verdict) {
+	if e.lora != nil && !e.lora.admits(s.Adapter) {
+		e.setAside(s)
+		return 0, comes
+	}
+	if s.Remote != nil && !s.sched.asked {
+		if !e.reserve(s, now) {
+			return 0, noRoom
+		}
+		return 0, comes
+	}
+	hit = e.match(s)
+	if e.cfg.ablate.coldResume && s.Preemptions > 0 {
+		hit = 0
+	}
+	if e.host != nil {
+		if v = e.host.fetch(s, now, hit); v == noRoom {
+			e.short(s)
+		}
+	}
+	return hit, v
+}
+
+// place takes blocks for the n tokens of s behind its hit blocks, if those fit that
+// must (R12, R13).
+func (e *Engine) place(s *Seq, hit, n int) bool {
+	a := kv.Admission{Hit: hit, Tokens: hit*e.cfg.BlockSize + n}
+	if e.cfg.Speculation.AdmissionLookahead {
+		a.Tokens = e.slots(a.Tokens)
+	}
+	if e.cfg.ReserveFullISL {
+		a.Reserve = s.tokens()
+	}
+	if e.seqs() > 0 {
+		a.Spare = e.watermark
+	}
+	if e.kv.Admit(&s.sched.table, a) {
+		return true
+	}
+	e.short(s)
+	// Decodes take blocks, so that the need for all of its blocks never comes
+	// to fit; that for the rest of a chunk could, when hits are lost.
+	e.stuck = a.Reserve > 0 || hit == 0
+	return false
+}
+
+// enter moves s, whose blocks are there, from the waiting to the running (R14).
+func (e *Engine) enter(s *Seq, now clock.Time, hit int) {
+	tokens, computed := s.tokens(), hit*e.cfg.BlockSize
+	e.kv.Query(tokens, hit)
+	if e.host != nil {
+		e.kv.HostQuery(tokens-computed, 0)
+	}
+	e.waiting.remove(s)
+	e.admit(s)
+	if !s.Scheduled.Known() {
+		s.Scheduled, s.Cached = now, computed
+	}
+	s.resume(now)
+	if e.lora != nil {
+		e.lora.join(s.Adapter)
+	}
+	s.sched.computed, s.sched.goal = computed, tokens
 }
 
 // admit puts s behind the running sequences.
