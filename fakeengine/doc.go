@@ -13,6 +13,10 @@
 //	spec    how many drafted tokens are accepted, if the engine speculates
 //	steptime, profiles
 //	        how long the step takes on a given GPU and model
+//	fault   what breaks when, by a script
+//
+// Beside them, trial puts one engine under a closed loop or a batch, and accuracy
+// holds what it predicts against published measurements.
 //
 // engine is the core. It runs steps back to back on a clock.Loop: at the end of
 // a step it hands out tokens, takes in what has arrived, schedules the next step
@@ -22,7 +26,8 @@
 // none of it is a formula.
 //
 // Three properties hold throughout. Time is the loop's, so the same code runs in
-// virtual time and on the wall clock. Chance comes from seeded streams only, and
-// engine, kv and steptime use none, so runs repeat exactly. And no step is
+// virtual time and on the wall clock. Chance (drafts that are accepted, jitter of
+// steps, routers that draw) comes from seeded streams only, so runs repeat exactly
+// in virtual time. And no step is
 // faster than the GPU's peak arithmetic rate and memory bandwidth allow.
 package fakeengine

@@ -20,7 +20,8 @@
 //   - wire, target/openai: request bodies and streams of an OpenAI-compatible
 //     server, and the client that drives one.
 //   - observe: one attempt's Events become one row, and a verdict.
-//   - dispatch: the open loop that ties them together, the drain and the account.
+//   - dispatch: the open loop that ties them together, sessions whose steps wait for
+//     each other, the drain and the account.
 //   - record: rows on disk, the manifest, and reading them back.
 //   - monitor: the live picture, lossy by contract.
 //

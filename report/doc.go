@@ -4,6 +4,7 @@
 //   - query: reads a run directory, and the figures of one run
 //   - health: was the generator itself well enough for the figures to count?
 //   - render: the figures as text and JSON
+//   - plot: marks of charts, as SVG and for terminals
 //
 // Nothing below this folder touches the wire or offers load.
 package report
