@@ -37,6 +37,11 @@ type Config struct {
 	IgnoreEOS bool
 	// SLO is what a request is promised; the zero value promises nothing.
 	SLO observe.SLO
+	// Warmup is how long the window is preceded by arrivals that are Warm: the others
+	// are due from then on. AwaitWarmup opens the window when all of the Warm ones have
+	// ended, if that is later.
+	Warmup      time.Duration
+	AwaitWarmup bool
 	// Drain is how long to wait for answers after the last arrival; 0: not at all.
 	Drain time.Duration
 	// Assign gives each request what the load adds to its item; nil: nothing.
@@ -104,6 +109,8 @@ func (c *Config) check() error {
 		return errors.New("dispatcher has no target")
 	case c.Record == nil || c.Finished == nil:
 		return errors.New("dispatcher needs both Record and Finished")
+	case c.Warmup < 0:
+		return errors.New("warm-up is negative: give 0 for none")
 	case c.Drain < 0:
 		return errors.New("drain is negative: give 0 for no waiting")
 	}

@@ -23,6 +23,7 @@ type Dispatcher struct {
 	canceler target.Canceler // nil if the target cannot cancel
 
 	arrivals arrivals
+	warm     warmup
 	flying   flights
 	sessions sessions
 	sinks    []sink
@@ -63,6 +64,7 @@ func New(c Config) (*Dispatcher, error) {
 	d := &Dispatcher{cfg: c, ids: traceFamily(c.Identity.Salt), last: clock.Never, cutoff: clock.Never}
 	d.canceler, _ = c.Target.(target.Canceler)
 	d.arrivals.d = d
+	d.warm.opens = clock.Time(c.Warmup)
 	return d, nil
 }
 
@@ -94,7 +96,7 @@ func (a *arrivals) arrange() bool {
 	next, ok := a.d.cfg.Source.Next()
 	if ok {
 		a.next = next
-		a.d.cfg.Loop.At(next.At, clock.RankArrival, a)
+		a.d.warm.arrange(a)
 	}
 	return ok
 }
@@ -127,7 +129,7 @@ func (a *arrivals) Fire(now clock.Time) {
 func (d *Dispatcher) start(now clock.Time, due schedule.Arrival) {
 	f := d.flying.take(d)
 	d.cfg.Set.Item(int(due.Item), &f.item)
-	f.began, f.thread = now, nil
+	f.began, f.thread, f.warm = now, nil, due.Warm
 	it := &f.item
 	session, turn := due.Session, due.Turn
 	if session == 0 {
@@ -141,7 +143,11 @@ func (d *Dispatcher) start(now clock.Time, due schedule.Arrival) {
 	if d.cfg.Assign != nil {
 		d.cfg.Assign.Fill(&f.req)
 	}
-	d.last = due.At
+	if due.Warm {
+		d.warm.inFlight++
+	} else {
+		d.last = due.At
+	}
 	d.launch(now, f)
 }
 
@@ -151,7 +157,7 @@ func (d *Dispatcher) send(now clock.Time, t *thread) {
 	t.prompt()
 	f := d.flying.take(d)
 	st, id := &t.plan.Steps[t.next], t.s.plan.ID
-	f.began, f.thread = now, t
+	f.began, f.thread, f.warm = now, t, false
 	f.item = datasets.Item{Prompt: t.context, In: st.In, Out: st.Out, OutKey: st.OutKey, Session: id, Turn: uint16(t.next)}
 	f.req = target.Request{
 		Seq: id - 1, Intended: t.due, Prompt: t.context, In: st.In, Out: st.Out, OutKey: st.OutKey,
@@ -197,6 +203,9 @@ func (d *Dispatcher) begin(a *observe.Assembler, f *flight) *record.Request {
 	}
 	row.PlannedCachedTokens = f.plannedCached
 	row.Final, row.Phase = true, record.Measure
+	if f.warm {
+		row.Phase = record.Warmup
+	}
 	return row
 }
 
@@ -244,6 +253,9 @@ func (d *Dispatcher) land(f *flight, row *record.Request) {
 	if d.cfg.Monitor != nil {
 		d.cfg.Monitor.Ended(d.cfg.Loop.Now(), row)
 	}
+	if f.warm {
+		d.warm.landed(&d.arrivals)
+	}
 }
 
 // Counts is the account so far.
@@ -266,20 +278,22 @@ func (d *Dispatcher) Interrupted() bool { return d.interrupts > 0 }
 // Err is why the schedule was ended early, other than by Interrupt; nil: it was not.
 func (d *Dispatcher) Err() error { return d.err }
 
-// Window is the part of the run in which arrivals could fall: from the epoch to
-// the intended instant of the last request sent. Both are Never before the first.
+// Window is the part of the run in which arrivals could fall: from the epoch or the end
+// of the warm-up to the intended instant of the last request sent. Both are Never before
+// the first that is not of the warm-up.
 func (d *Dispatcher) Window() (from, to clock.Time) {
 	if !d.last.Known() {
 		return clock.Never, clock.Never
 	}
-	return 0, d.last
+	return d.warm.opens, d.last
 }
 
 // Offered is the rate at which requests became due, per second of the window; ok
 // is false for an empty window, as when all were due at once.
 func (d *Dispatcher) Offered() (perSecond float64, ok bool) {
-	if d.last <= 0 {
+	from, to := d.Window()
+	if !to.Known() || to <= from {
 		return 0, false
 	}
-	return float64(d.counts.Scheduled) / time.Duration(d.last).Seconds(), true
+	return float64(d.counts.Scheduled-d.warm.sent) / to.Sub(from).Seconds(), true
 }

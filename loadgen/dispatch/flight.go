@@ -22,6 +22,8 @@ type flight struct {
 	// plannedCached is for the row; abandoned: the row was written without an End.
 	plannedCached int32
 	abandoned     bool
+	// warm: the request is of the warm-up.
+	warm bool
 	// prev and next are the neighbours among those in flight, in order of start.
 	prev, next *flight
 }

@@ -14,6 +14,9 @@ type Arrival struct {
 	Turn    uint16
 	// Item is the row of the dataset to ask.
 	Item uint64
+	// Warm marks an arrival before the window: it is sent and recorded, and counts for
+	// nothing. All of them come before those that count, whose At begins anew.
+	Warm bool
 }
 
 // Source yields arrivals in order of time; false is the end.

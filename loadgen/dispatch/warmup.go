@@ -1,0 +1,41 @@
+package dispatch
+
+import "goodput/loadgen/clock"
+
+// warmup is what precedes the window.
+type warmup struct {
+	// opens is the instant from which the arrivals of the window count theirs.
+	opens clock.Time
+	// sent requests of the warm-up became due, and so many of them have not ended.
+	sent, inFlight int64
+	// open: an arrival of the window was arranged; held: it waits for the warm-up.
+	open, held bool
+}
+
+// arrange puts the next arrival into the loop, or keeps it until the warm-up is over.
+func (w *warmup) arrange(a *arrivals) {
+	switch d := a.d; {
+	case a.next.Warm:
+		w.sent++
+	case w.open:
+		a.next.At += w.opens
+	case d.cfg.AwaitWarmup && w.sent > 0:
+		w.open, w.held = true, true
+		return
+	default:
+		w.open = true
+		a.next.At += w.opens
+	}
+	a.d.cfg.Loop.At(a.next.At, clock.RankArrival, a)
+}
+
+// landed notes the end of a request of the warm-up, and opens the window after the last.
+func (w *warmup) landed(a *arrivals) {
+	if w.inFlight--; !w.held || w.inFlight > 0 {
+		return
+	}
+	w.held = false
+	w.opens = max(w.opens, a.d.cfg.Loop.Now())
+	a.next.At += w.opens
+	a.d.cfg.Loop.At(a.next.At, clock.RankArrival, a)
+}
