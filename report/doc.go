@@ -3,6 +3,7 @@
 //   - stats: quantiles and when they may be printed
 //   - query: reads a run directory, and the figures of one run
 //   - health: was the generator itself well enough for the figures to count?
+//   - gate: rules by which a build passes or fails, and their verdicts
 //   - render: the figures as text and JSON
 //   - plot: marks of charts, as SVG and for terminals
 //

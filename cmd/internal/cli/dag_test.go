@@ -58,6 +58,8 @@ var layers = []struct {
 	{3, "report/stats"},
 	{3, "report/query"},
 	{4, "report/health"},
+	{4, "report/gate"},
+	{4, "report/knee"},
 	{5, "report/render"},
 	{0, "loadgen"},    // documentation only
 	{0, "fakeengine"}, // documentation only
