@@ -1,0 +1,376 @@
+package knee
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"goodput/report/stats"
+)
+
+// Stop says what ended a trial.
+type Stop string
+
+// The ends of a trial.
+const (
+	Complete      Stop = "complete"      // all requests of the cohort ended
+	Curtailed     Stop = "curtailed"     // the verdict could no longer change
+	Oversaturated Stop = "oversaturated" // the backlog grew as it does only above capacity
+	Unfinished    Stop = "unfinished"    // the drain was over; what had not ended counts as bad
+)
+
+// Trial is what one load of N requests at one rate showed.
+type Trial struct {
+	Seed uint64
+	Rate float64 // requests per second, as scheduled
+	// N is the number of requests whose outcome was judged, Good how many met the
+	// objective; with a curtailed trial not all are known.
+	N, Good, Bad int
+	Pass         bool
+	Stop         Stop
+	// Invalid says why the trial says nothing of the target, such as that the
+	// generator was late; empty: it does.
+	Invalid string
+	// Verify: the trial was not part of the search but checks it.
+	Verify bool
+	// Figures are what the prober measured besides, for tables; nil: nothing.
+	Figures any
+}
+
+// Attainment is the share of good requests among those known.
+func (t *Trial) Attainment() float64 {
+	if t.Good+t.Bad == 0 {
+		return math.NaN()
+	}
+	return float64(t.Good) / float64(t.Good+t.Bad)
+}
+
+// Zero is what requests see that are alone.
+type Zero struct {
+	// Requests is their number, Good how many met the objective.
+	Requests, Good int
+	// Feasible is the tightest objective that they would meet, for people.
+	Feasible string
+	// E2E is their mean time in seconds; 0: unknown.
+	E2E float64
+}
+
+// Prober runs trials. The same seed has the same arrivals at all rates, but for the
+// scale of time, and the same requests. Trial is called by several goroutines at
+// once if Config.Parallel says so.
+type Prober interface {
+	Zero(ctx context.Context) (Zero, error)
+	Trial(ctx context.Context, seed uint64, rate float64) (Trial, error)
+}
+
+// Config says how to search.
+type Config struct {
+	// Share is that of requests which must meet the objective, such as 0.95.
+	Share float64
+	// Seeds are searched each by itself.
+	Seeds []uint64
+	// Verify are further seeds, with which the knee is checked outside its bracket.
+	Verify []uint64
+	// Tolerance is the width of the last bracket, such as 0.05.
+	Tolerance float64
+	// Start is the first rate; Min and Max bound the search, in requests per second.
+	Start, Min, Max float64
+	// Parallel is the number of trials that may run at once, at least 1.
+	Parallel int
+	// Progress, if not nil, is called after each trial, by one goroutine at a time.
+	Progress func(Trial)
+}
+
+// Outcome is how a search ended.
+type Outcome string
+
+// The outcomes.
+const (
+	OK           Outcome = "ok"
+	Infeasible   Outcome = "slo-infeasible" // not even a lone request, or the lowest rate, meets it
+	Censored     Outcome = "censored"       // the knee is above what could be tried
+	NonMonotone  Outcome = "non-monotone"   // a higher rate passed where a lower one failed
+	Inconclusive Outcome = "inconclusive"   // trials were spoiled by the generator
+)
+
+// SeedKnee is the result of one seed.
+type SeedKnee struct {
+	Seed    uint64
+	Outcome Outcome
+	// Rate is the geometric mean of the last bracket Lo to Hi: the highest rate that
+	// passed and the lowest that failed. When censored Lo is the highest that passed
+	// and Rate and Hi are NaN; when infeasible all are 0.
+	Rate, Lo, Hi float64
+	Why          string
+}
+
+// Knee is the result of a search.
+type Knee struct {
+	Outcome Outcome
+	// Rate is the geometric mean over the seeds, Lo and Hi the interval between
+	// seeds at 95 %, NaN for one seed. They are of the seeds whose outcome is OK, and
+	// NaN if not all are.
+	Rate, Lo, Hi float64
+	Seeds        []SeedKnee
+	Trials       []Trial
+	Zero         Zero
+	Why          string
+}
+
+// Validate checks a configuration.
+func (c *Config) Validate() error {
+	switch {
+	case !(c.Share > 0 && c.Share <= 1):
+		return fmt.Errorf("share of good requests %v: must be above 0 and at most 1", c.Share)
+	case len(c.Seeds) == 0:
+		return fmt.Errorf("a search needs at least one seed")
+	case !(c.Tolerance >= 0.001 && c.Tolerance <= 1):
+		return fmt.Errorf("tolerance %v: must be from 0.001 to 1 (0.1 %% to 100 %%)", c.Tolerance)
+	case !(c.Min > 0) || !(c.Max > c.Min) || math.IsInf(c.Max, 0):
+		return fmt.Errorf("rates from %v to %v: the lower must be above 0 and below the upper", c.Min, c.Max)
+	case !(c.Start >= c.Min && c.Start <= c.Max):
+		return fmt.Errorf("first rate %v is not within %v to %v", c.Start, c.Min, c.Max)
+	case c.Parallel < 1:
+		return fmt.Errorf("%d trials at once: need at least 1", c.Parallel)
+	}
+	return nil
+}
+
+// Find searches. It returns an error when a trial could not be run at all, with
+// what was found until then.
+func Find(ctx context.Context, p Prober, c Config) (Knee, error) {
+	nan := math.NaN()
+	k := Knee{Rate: nan, Lo: nan, Hi: nan}
+	if err := c.Validate(); err != nil {
+		return k, err
+	}
+	var err error
+	if k.Zero, err = p.Zero(ctx); err != nil {
+		return k, fmt.Errorf("probing without load: %w", err)
+	}
+	if float64(k.Zero.Good) < c.Share*float64(k.Zero.Requests) {
+		k.Outcome, k.Rate = Infeasible, 0
+		k.Why = fmt.Sprintf("%d of %d requests met the objective when alone", k.Zero.Good, k.Zero.Requests)
+		return k, nil
+	}
+	s := searcher{prober: p, config: c}
+	first, err := s.seed(ctx, c.Seeds[0], c.Start, 2)
+	k.Seeds, k.Trials = []SeedKnee{first.knee}, first.trials
+	if err != nil {
+		return k, err
+	}
+	start := first.knee.Rate
+	if !(start > 0) {
+		start = max(first.knee.Lo, c.Min)
+	}
+	rest, err := s.each(ctx, c.Seeds[1:], func(seed uint64) (searched, error) { return s.seed(ctx, seed, start, 1.25) })
+	for _, r := range rest {
+		k.Seeds, k.Trials = append(k.Seeds, r.knee), append(k.Trials, r.trials...)
+	}
+	if err != nil {
+		return k, err
+	}
+	k.summarise()
+	if k.Outcome != OK {
+		return k, nil
+	}
+	return k, s.verify(ctx, &k)
+}
+
+// searcher has what the seeds share.
+type searcher struct {
+	prober Prober
+	config Config
+	lock   sync.Mutex // of Progress
+}
+
+// searched is what came out of one seed.
+type searched struct {
+	knee   SeedKnee
+	trials []Trial
+}
+
+// each runs a function for each seed, as many at once as allowed; results are in
+// the order of the seeds. After an error it starts no more.
+func (s *searcher) each(ctx context.Context, seeds []uint64, run func(uint64) (searched, error)) ([]searched, error) {
+	out := make([]searched, len(seeds))
+	errs := make([]error, len(seeds))
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	slots := make(chan struct{}, s.config.Parallel)
+	var all sync.WaitGroup
+	for i, seed := range seeds {
+		slots <- struct{}{}
+		if ctx.Err() != nil {
+			errs[i] = ctx.Err()
+			break
+		}
+		all.Go(func() {
+			defer func() { <-slots }()
+			if out[i], errs[i] = run(seed); errs[i] != nil {
+				cancel()
+			}
+		})
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// bracket is the state of one seed's search: the highest rate that passed and the
+// lowest that failed; 0: none yet.
+type bracket struct{ lo, hi float64 }
+
+// seed searches with one seed, from a rate that is multiplied or divided by a
+// factor until it is bracketed.
+func (s *searcher) seed(ctx context.Context, seed uint64, rate, factor float64) (out searched, err error) {
+	c := &s.config
+	out.knee = SeedKnee{Seed: seed, Outcome: OK}
+	var b bracket
+	for b.lo == 0 || b.hi == 0 || b.hi/b.lo > 1+c.Tolerance {
+		t, err := s.trial(ctx, seed, rate)
+		if err != nil {
+			return out, err
+		}
+		out.trials = append(out.trials, t)
+		if t.Invalid != "" {
+			out.knee.spoiled(b, t)
+			return out, nil
+		}
+		if t.Pass {
+			b.lo = rate
+		} else {
+			b.hi = rate
+		}
+		var ended bool
+		if rate, ended = out.knee.next(b, factor, c); ended {
+			return out, nil
+		}
+	}
+	out.knee.Lo, out.knee.Hi, out.knee.Rate = b.lo, b.hi, math.Sqrt(b.lo*b.hi)
+	return out, nil
+}
+
+// next is the rate to try, or the end of the search at one of its bounds.
+func (k *SeedKnee) next(b bracket, factor float64, c *Config) (rate float64, ended bool) {
+	switch {
+	case b.hi == 0 && b.lo >= c.Max:
+		k.Outcome, k.Lo, k.Rate, k.Hi = Censored, b.lo, math.NaN(), math.NaN()
+		k.Why = fmt.Sprintf("the objective holds at the highest rate of the search, %.4g/s", c.Max)
+		return 0, true
+	case b.lo == 0 && b.hi <= c.Min:
+		k.Outcome = Infeasible
+		k.Why = fmt.Sprintf("the objective is missed at the lowest rate of the search, %.4g/s", c.Min)
+		return 0, true
+	case b.hi == 0:
+		return min(b.lo*factor, c.Max), false
+	case b.lo == 0:
+		return max(b.hi/factor, c.Min), false
+	}
+	return math.Sqrt(b.lo * b.hi), false
+}
+
+// spoiled ends a search at a trial that says nothing of the target.
+func (k *SeedKnee) spoiled(b bracket, t Trial) {
+	k.Outcome, k.Lo, k.Rate, k.Hi = Inconclusive, b.lo, math.NaN(), math.NaN()
+	if b.lo > 0 {
+		k.Outcome = Censored // it holds up to there at least
+	}
+	k.Why = fmt.Sprintf("the trial at %.4g/s was spoiled: %s", t.Rate, t.Invalid)
+}
+
+func (s *searcher) trial(ctx context.Context, seed uint64, rate float64) (Trial, error) {
+	if err := ctx.Err(); err != nil {
+		return Trial{}, err
+	}
+	t, err := s.prober.Trial(ctx, seed, rate)
+	if err != nil {
+		return t, fmt.Errorf("trial at %.4g/s with seed %d: %w", rate, seed, err)
+	}
+	t.Seed, t.Rate = seed, rate
+	s.report(t)
+	return t, nil
+}
+
+func (s *searcher) report(t Trial) {
+	if s.config.Progress == nil {
+		return
+	}
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.config.Progress(t)
+}
+
+// summarise puts the seeds together.
+func (k *Knee) summarise() {
+	k.Outcome = OK
+	logs := make([]float64, 0, len(k.Seeds))
+	for _, s := range k.Seeds {
+		if s.Outcome == OK {
+			logs = append(logs, math.Log(s.Rate))
+			continue
+		}
+		if k.Outcome == OK || k.Outcome == Censored { // the worst of the others
+			k.Outcome, k.Why = s.Outcome, fmt.Sprintf("seed %d: %s", s.Seed, s.Why)
+		}
+	}
+	if k.Outcome != OK {
+		if k.Outcome == Infeasible && len(logs) == 0 {
+			k.Rate = 0
+		}
+		return
+	}
+	in, err := stats.Mean(logs, 0.95)
+	if err != nil { // rates are positive and finite
+		k.Outcome, k.Why = Inconclusive, err.Error()
+		return
+	}
+	k.Rate, k.Lo, k.Hi = math.Exp(in.Value), math.Exp(in.Lo), math.Exp(in.Hi)
+	k.monotone()
+}
+
+// verify tries fresh seeds on both sides of the knee.
+func (s *searcher) verify(ctx context.Context, k *Knee) error {
+	off := 2 * s.config.Tolerance
+	results, err := s.each(ctx, s.config.Verify, func(seed uint64) (out searched, err error) {
+		for _, rate := range []float64{k.Rate / (1 + off), k.Rate * (1 + off)} {
+			t, err := s.trial(ctx, seed, rate)
+			if err != nil {
+				return out, err
+			}
+			t.Verify = true
+			out.trials = append(out.trials, t)
+		}
+		return out, nil
+	})
+	for _, r := range results {
+		k.Trials = append(k.Trials, r.trials...)
+	}
+	k.monotone()
+	return err
+}
+
+// monotone looks for a seed that passed at a higher rate than it failed at.
+func (k *Knee) monotone() {
+	for i := range k.Trials {
+		failed := &k.Trials[i]
+		if failed.Pass || failed.Invalid != "" {
+			continue
+		}
+		at := slices.IndexFunc(k.Trials, func(t Trial) bool {
+			return t.Pass && t.Invalid == "" && t.Seed == failed.Seed && t.Rate > failed.Rate
+		})
+		if at >= 0 {
+			k.Outcome = NonMonotone
+			k.Why = fmt.Sprintf("seed %d passed at %.4g/s and failed at %.4g/s: look at the trials, no single rate is the knee",
+				failed.Seed, k.Trials[at].Rate, failed.Rate)
+			return
+		}
+	}
+}
