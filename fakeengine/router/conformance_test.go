@@ -18,7 +18,7 @@ func specs() []string {
 	for _, info := range router.Names() {
 		out = append(out, info.Name)
 	}
-	return append(out, "round-robin:start=7", "least-outstanding:tie=first", "p2c:d=5", "p2c:d=64", "p2c:replace=true")
+	return append(out, "round-robin:start=7", "least-outstanding:tie=first", "p2c:d=5", "p2c:d=64", "p2c:replace=true", "session:points=1")
 }
 
 // TestConformance holds every rule to the contract of Policy.

@@ -30,7 +30,7 @@ type rule struct {
 
 // rules lists what exists, in the order in which it is shown.
 func rules() []rule {
-	return []rule{roundRobinRule(), randomRule(), leastOutstandingRule(), p2cRule()}
+	return []rule{roundRobinRule(), randomRule(), leastOutstandingRule(), p2cRule(), sessionRule()}
 }
 
 // Names describes all rules, in the order in which help texts show them.

@@ -34,7 +34,7 @@ func TestNew(t *testing.T) {
 }
 
 func TestNewErrors(t *testing.T) {
-	all := "round-robin, random, least-outstanding, p2c"
+	all := "round-robin, random, least-outstanding, p2c, session"
 	for name, c := range map[string]struct {
 		spec string
 		says []string
@@ -102,7 +102,7 @@ func TestNamesAreBuildable(t *testing.T) {
 			t.Errorf("%q and %q are %q and %q", info.Name, spec, short, long)
 		}
 	}
-	if diff := cmp.Diff([]string{"round-robin", "random", "least-outstanding", "p2c"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"round-robin", "random", "least-outstanding", "p2c", "session"}, names); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -150,5 +150,5 @@ func ExampleNew() {
 	fmt.Println(err)
 	// Output:
 	// p2c:d=3,replace=false
-	// router rule "least-outstandng" does not exist (did you mean "least-outstanding"?); use one of round-robin, random, least-outstanding, p2c
+	// router rule "least-outstandng" does not exist (did you mean "least-outstanding"?); use one of round-robin, random, least-outstanding, p2c, session
 }
