@@ -31,13 +31,15 @@ type anonymous interface{ PrefixesUnknown() bool }
 //
 // Credit is what vLLM gives: only full blocks count, and at least one token of
 // each prompt is computed, so that a match of m tokens of a prompt of p saves
-// min(m, p-1) rounded down to blocks. Answers are not cached.
+// min(m, p-1) rounded down to blocks. Of an answer that is quoted it keeps what
+// vLLM does: the full blocks of all tokens but the last, which is never computed.
 //
 // Memory grows with the number of distinct blocks in content that is not private.
 type IdealCache struct {
 	block int
 	held  map[uint64]struct{}
 	chain []uint64
+	whole []Span // a prompt and its answer
 }
 
 // NewIdealCache returns an empty cache with blocks of block tokens for items of
@@ -57,7 +59,12 @@ func NewIdealCache(set Set, block int) (c *IdealCache, ok bool) {
 // not be computed again. Items of different scopes (see Scope) find nothing of each
 // other; 0 is the base model without a salt.
 func (c *IdealCache) Take(it *Item, scope uint64) int {
-	c.chain = ChainWithin(c.chain[:0], scope, shareable(it.Prompt), c.block)
+	spans := shareable(it.Prompt)
+	if it.Quoted && len(spans) == len(it.Prompt) && it.Out > 1 {
+		c.whole = append(append(c.whole[:0], spans...), Span{Key: it.OutKey, Tokens: it.Out - 1})
+		spans = c.whole
+	}
+	c.chain = ChainWithin(c.chain[:0], scope, spans, c.block)
 	// Whatever leads to a cached block is cached too, so the hits are a leading
 	// run.
 	hits := sort.Search(len(c.chain), func(j int) bool {

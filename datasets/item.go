@@ -24,6 +24,9 @@ type Item struct {
 	In, Out int
 	// OutKey names the answer's content, so that a later turn can quote it.
 	OutKey uint64
+	// Quoted: later items begin with this prompt and the answer as the server made
+	// it, so that a cache which keeps answers helps them.
+	Quoted bool
 	// Prefix names the group of items that share the leading span; 0 is none.
 	Prefix uint64
 	// At is the recorded arrival, counted from the first row. It means something

@@ -204,7 +204,7 @@ func TestGolden(t *testing.T) {
 		open(t, trace.Azure, "testdata/azure_2023_min.csv", 1),
 		open(t, trace.Mooncake, "testdata/mooncake_min.jsonl", 1),
 	} {
-		got = append(got, s.String(), fmt.Sprintf("%+v", items(s)[1]))
+		got = append(got, s.String(), text(items(s)[1]))
 	}
 	want := []string{
 		"azure(azure_2023_min.csv, rows 4, seed 1)",
@@ -358,4 +358,14 @@ func BenchmarkOpen(b *testing.B) {
 			}
 		})
 	}
+}
+
+// text shows what a file says of an item.
+func text(it datasets.Item) string {
+	spans := make([]string, len(it.Prompt))
+	for i, s := range it.Prompt {
+		spans[i] = fmt.Sprintf("{Key:%d Tokens:%d Private:%v}", s.Key, s.Tokens, s.Private)
+	}
+	return fmt.Sprintf("{Prompt:%v In:%d Out:%d OutKey:%d Prefix:%d At:%v Session:%d Turn:%d}",
+		spans, it.In, it.Out, it.OutKey, it.Prefix, it.At, it.Session, it.Turn)
 }

@@ -189,7 +189,7 @@ func (e *Engine) Check(s *Seq) error {
 
 // shareable are the hashes of the leading blocks that others could have.
 func (e *Engine) shareable(s *Seq) []uint64 {
-	n := min(s.Shared, s.Prompt) / e.cfg.BlockSize
+	n := min(s.Shared, s.Prompt+s.MaxTokens) / e.cfg.BlockSize
 	return s.Hashes[:min(n, len(s.Hashes))]
 }
 

@@ -76,7 +76,7 @@ func drawJobs(t *rapid.T) []job {
 			priority: rapid.IntRange(-1, 1).Draw(t, "priority"),
 			abort:    clock.Never, fetch: clock.Never, hold: clock.Never,
 		}
-		j.shared = rapid.IntRange(0, j.prompt).Draw(t, "shared")
+		j.shared = rapid.IntRange(0, j.prompt+j.out).Draw(t, "shared")
 		if rapid.IntRange(0, 3).Draw(t, "fetched") == 0 {
 			j.fetch = ms / 2 * clock.Time(rapid.IntRange(0, 20).Draw(t, "fetch"))
 		}
@@ -117,7 +117,7 @@ func (l *lab) offer(jobs []job, order []int) {
 		if l.e.lora != nil {
 			s.Adapter = j.adapter
 		}
-		for b := range j.prompt / l.e.cfg.BlockSize {
+		for b := range (j.prompt + j.out) / l.e.cfg.BlockSize {
 			s.Hashes = append(s.Hashes, uint64(s.Adapter)<<32|j.family<<16|uint64(b))
 		}
 		if j.fetch.Known() {

@@ -148,7 +148,7 @@ func (tr *trial) play(t rapid.TB, every bool) (trace, *run) {
 		if e.lora != nil {
 			f.s.Adapter = j.adapter
 		}
-		for b := range j.prompt / cfg.BlockSize {
+		for b := range (j.prompt + j.out) / cfg.BlockSize {
 			f.s.Hashes = append(f.s.Hashes, uint64(f.s.Adapter)<<48|j.family<<32|uint64(b))
 		}
 		if j.fetch.Known() {
@@ -343,7 +343,7 @@ func seeded(n uint64) *trial {
 		if grid {
 			j.at = j.at / (5 * ms) * (5 * ms)
 		}
-		j.shared = []int{0, j.prompt, s.IntN(j.prompt + 1)}[s.IntN(3)]
+		j.shared = []int{0, j.prompt, s.IntN(j.prompt + 1), j.prompt + s.IntN(j.out+1)}[s.IntN(4)]
 		if s.IntN(8) == 0 {
 			j.abort = j.at + clock.Time(s.IntN(400))*5*ms
 		}

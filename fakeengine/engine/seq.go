@@ -35,14 +35,16 @@ type Seq struct {
 	// Adapter is the number of the LoRA adapter; 0: the base model. Numbers are the
 	// caller's, and dense: a table of the highest one is kept.
 	Adapter uint16
-	// Hashes names each full block of the prompt (chained, in blocks of the
-	// engine's block size), and what else its content depends on, such as the
-	// adapter; nil: nothing can be shared.
+	// Hashes names each full block of the prompt, and of the answer behind it as far
+	// as that is known beforehand (chained, in blocks of the engine's block size),
+	// and what else its content depends on, such as the adapter; nil: nothing can be
+	// shared.
 	Hashes []uint64
-	// Shared is the number of leading prompt tokens that another request could
-	// have in common. Blocks beyond it stay out of the prefix index; only the
-	// sequence itself finds them again, when it resumes after a preemption. The
-	// blocks of the answer are treated in the same way.
+	// Shared is the number of leading tokens, of the prompt and then of the answer,
+	// that another request could have in common. Blocks beyond it stay out of the
+	// prefix index; only the sequence itself finds them again, when it resumes after a
+	// preemption. Blocks of the answer get into it as they fill, as in vLLM, and cost
+	// the engine more than those that nobody looks for: they are named one by one.
 	Shared int
 	// Remote brings the KV of the prompt from another engine; nil: it is computed
 	// here. After a preemption it is computed here in any case.

@@ -31,10 +31,11 @@ type attempt struct {
 	handoff  disagg.Handoff
 	source   int
 	hashes   []uint64
-	answered bool         // the header is out
-	cause    target.Cause // of the End, if the engine drops the request
-	why      string       // the same in words; "": the cause says it all
-	refused  bool         // no engine took it
+	whole    []target.Span // a prompt and its answer, if that is quoted
+	answered bool          // the header is out
+	cause    target.Cause  // of the End, if the engine drops the request
+	why      string        // the same in words; "": the cause says it all
+	refused  bool          // no engine took it
 
 	// runs is sink if it takes runs of tokens, else nil. held are the instants of
 	// steps that brought heldN tokens each and were not told yet.
@@ -64,14 +65,21 @@ func (a *attempt) begin(r *target.Request, s target.Sink) {
 	a.why, a.refused = "", false
 	a.runs, _ = s.(target.RunSink)
 	shared := sharedTokens(r.Prompt)
+	quoted := r.Quoted && shared == r.In
+	if quoted {
+		shared += r.Out
+	}
 	a.hashes = a.hashes[:0]
 	a.route = router.Request{Session: r.Session, InTokens: r.In, MaxOut: r.Out, Class: r.Class, Adapter: r.Adapter.Number}
 	useful := p.cached && shared >= p.block
-	if useful || p.routed {
+	switch {
+	case useful && quoted:
+		a.hashes, a.whole = r.ContextHashes(a.hashes, a.whole, p.block)
+	case useful || p.routed:
 		a.hashes = r.PrefixHashes(a.hashes, p.block)
 	}
 	if p.routed {
-		a.route.Prefix = a.hashes
+		a.route.Prefix = a.hashes[:min(len(a.hashes), r.In/p.block)]
 	}
 	a.seq.Reset()
 	// Numbers in order of starting: the senders' own may repeat, because of

@@ -66,6 +66,50 @@ func TestCachedTokens(t *testing.T) {
 	}
 }
 
+// TestCachedAnswers: a turn that quotes the answer before finds the blocks of it that
+// were computed, which its last token never is; planned text it does not find.
+func TestCachedAnswers(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		in, out int
+		quoted  bool
+		want    int
+	}{
+		{"planned text", 40, 40, false, 32},
+		{"an answer", 40, 41, true, 80},
+		{"the last token is not computed", 40, 40, true, 64},
+		{"one token", 32, 1, true, 32},
+		{"not a block of it", 30, 2, true, 16},
+		{"a block begun by the prompt", 30, 3, true, 32},
+	} {
+		for _, group := range []int{1, 8} {
+			t.Run(c.name, func(t *testing.T) {
+				loop := clock.NewVirtual()
+				p := build(t, config(t, loop, 1, "random"))
+				recs := make([]recorder, 2*group)
+				for i := range group {
+					said := []target.Span{{Key: uint64(100 + i), Tokens: c.in}}
+					answer := uint64(200 + i)
+					first := &target.Request{Seq: uint64(i), Prompt: said, In: c.in, Out: c.out, OutKey: answer, Quoted: c.quoted}
+					second := &target.Request{
+						Seq: uint64(group + i), In: c.in + c.out + 50, Out: 1,
+						Prompt: append(said, target.Span{Key: answer, Tokens: c.out}, target.Span{Key: 1, Tokens: 50}),
+					}
+					at(loop, 0, clock.RankArrival, first.Seq, func() { p.Start(first, &recs[i]) })
+					at(loop, time.Minute, clock.RankArrival, second.Seq, func() { p.Start(second, &recs[group+i]) })
+				}
+				loop.Run()
+				for i := range group {
+					if got := recs[group+i].result(t).Server.CachedTokens; got != c.want {
+						t.Errorf("turn %d of %d found %d tokens, want %d", i, group, got, c.want)
+					}
+				}
+				checkIdle(t, p)
+			})
+		}
+	}
+}
+
 // TestCachedTokensWithinATenant: the same prompt is found with the same adapter and
 // the same salt only.
 func TestCachedTokensWithinATenant(t *testing.T) {

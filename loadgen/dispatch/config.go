@@ -25,6 +25,9 @@ type Config struct {
 	// MaxInFlight bounds the steps of one session that are in flight at a time, first
 	// come, first served; 0: no bound. The wait for it is client_queue.
 	MaxInFlight int
+	// Live: later steps of a session quote the answers that the target made, and not
+	// the planned ones.
+	Live bool
 	// ContinueOnError goes on with the planned text after a failed step; otherwise the
 	// session ends with it.
 	ContinueOnError bool

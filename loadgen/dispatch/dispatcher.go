@@ -158,9 +158,10 @@ func (d *Dispatcher) send(now clock.Time, t *thread) {
 	f := d.flying.take(d)
 	st, id := &t.plan.Steps[t.next], t.s.plan.ID
 	f.began, f.thread, f.warm = now, t, false
-	f.item = datasets.Item{Prompt: t.context, In: st.In, Out: st.Out, OutKey: st.OutKey, Session: id, Turn: uint16(t.next)}
+	quoted := d.cfg.Live && t.quoted()
+	f.item = datasets.Item{Prompt: t.context, In: st.In, Out: st.Out, OutKey: st.OutKey, Quoted: quoted, Session: id, Turn: uint16(t.next)}
 	f.req = target.Request{
-		Seq: id - 1, Intended: t.due, Prompt: t.context, In: st.In, Out: st.Out, OutKey: st.OutKey,
+		Seq: id - 1, Intended: t.due, Prompt: t.context, In: st.In, Out: st.Out, OutKey: st.OutKey, Quoted: quoted,
 		Session: id, Turn: uint16(t.next), IgnoreEOS: d.cfg.IgnoreEOS,
 	}
 	if d.cfg.Assign != nil {

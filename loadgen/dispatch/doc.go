@@ -10,6 +10,10 @@
 // that the session may have in flight is client_queue. A session ends when nothing of
 // it is in flight or to come, and is censored when the drain ends before that.
 //
+// Each step's prompt begins with the context of the one before, answer included. The
+// answer is quoted as planned, so that every server gets the same bytes and no cache
+// holds them, or (Config.Live) as the target made it.
+//
 // It neither decides when requests are due (package schedule) nor sends anything
 // (package target), it judges no answer (package observe), and it keeps nothing of
 // a request that has ended but counts.

@@ -218,6 +218,19 @@ func (t *thread) prompt() {
 	t.tokens = st.In
 }
 
+// quoted reports whether a later step may begin with the next one and its answer.
+func (t *thread) quoted() bool {
+	if t.next+1 < len(t.plan.Steps) {
+		return true
+	}
+	for k := t.number + 1; k < len(t.s.threads); k++ {
+		if c := t.s.threads[k].plan; c.Parent == t.number && c.Spawn == t.next {
+			return true
+		}
+	}
+	return false
+}
+
 // mainThread is the name of a session's first thread; the others have their number.
 const mainThread = "main"
 

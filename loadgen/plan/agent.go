@@ -3,6 +3,9 @@ package plan
 // IsAgent reports whether the named dataset plans sessions instead of requests.
 func IsAgent(dataset string) bool { return dataset == "agent" }
 
+// LiveHistory reports whether later steps of a session quote the answers that came.
+func (p *Plan) LiveHistory() bool { return p.AgentHistory != "planned" }
+
 // checkAgent checks what sessions need, and what means nothing without them.
 func (p *Plan) checkAgent(v *checker) {
 	is := IsAgent(p.DatasetName)
@@ -12,11 +15,9 @@ func (p *Plan) checkAgent(v *checker) {
 	v.oneOf("agent-preset", p.AgentPreset, "coding", "coding-128k", "chat", "toolagent", "smoke")
 	v.oneOf("agent-on-error", p.AgentOnError, "abort", "continue")
 	v.oneOf("agent-cache-scope", p.AgentScope, "run", "session", "none")
-	v.ok(p.AgentHistory != "live" && p.AgentHistory != "live-tokens", "agent-history",
-		"%q would send the text that came back, which is not supported: use planned, which sends the planned text and is the same for every server", p.AgentHistory)
-	if p.AgentHistory != "live" && p.AgentHistory != "live-tokens" {
-		v.oneOf("agent-history", p.AgentHistory, "planned")
-	}
+	v.oneOf("agent-history", p.AgentHistory, "planned", "live", "live-tokens")
+	v.ok(p.BaseURL == "" || !p.LiveHistory(), "agent-history",
+		"%q is for the engines in this process: use planned with --base-url, which sends the planned text and is the same for every server", p.AgentHistory)
 	v.within("agent-max-inflight", p.AgentInFlight, 0, 1<<16)
 	v.within("num-sessions", p.NumSessions, 0, 1<<31-1)
 	v.span("sessions-drain", p.SessionsDrain)

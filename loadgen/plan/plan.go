@@ -27,7 +27,7 @@ type Plan struct {
 
 	// The in-process pool.
 	Replicas int    `yaml:"replicas" group:"pool" help:"number of fake engines behind the router"`
-	Router   string `yaml:"router" group:"pool" help:"rule that picks the replica: round-robin, random, least-outstanding, p2c"`
+	Router   string `yaml:"router" group:"pool" help:"rule that picks the replica: round-robin, random, least-outstanding, p2c, session"`
 	Faults   string `yaml:"faults,omitempty" group:"pool" help:"YAML file of what goes wrong with the engines, and when: slow, stall, kill, restart, http, truncate, usage, metrics"`
 
 	// Prefill and decode on replicas of their own.
@@ -121,7 +121,7 @@ type Plan struct {
 	AgentInFlight int           `yaml:"agent-max-inflight" group:"dataset" help:"most steps of one session in flight, its sub-agents among them; 0: no bound"`
 	AgentOnError  string        `yaml:"agent-on-error" group:"dataset" help:"after a failed step: abort (the session has failed), continue (with the planned text)"`
 	AgentScope    string        `yaml:"agent-cache-scope" group:"dataset" help:"who can share cached prefixes: run (sessions of this run), session (no two sessions), none (no limit: equal seeds send equal bytes in all runs)"`
-	AgentHistory  string        `yaml:"agent-history" group:"dataset" help:"what later steps quote as the answers before: planned (text by the plan, whatever came back)"`
+	AgentHistory  string        `yaml:"agent-history" group:"dataset" help:"what later steps quote as the answers before: planned (text by the plan, whatever came back, so runs are the same for every server, and no cache holds the answers), live (the text that came), live-tokens (its tokens); engines in this process keep answers in their caches under both live ones"`
 
 	LoraModules    []string `yaml:"lora-modules,omitempty" group:"dataset" help:"LoRA adapter to ask for instead of the base model, by name; NAME*N stands for NAME1 to NAMEN; repeatable"`
 	LoraAssignment string   `yaml:"lora-assignment" group:"dataset" help:"which of --lora-modules a request asks for: random, round-robin, zipf (the first is asked for most, the n-th 1/n as often)"`

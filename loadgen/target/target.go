@@ -19,6 +19,10 @@ type Request struct {
 	Prompt  []Span
 	In, Out int
 	OutKey  uint64
+	// Quoted: later prompts begin with this one and the answer as the target made it,
+	// whose content is then Span{OutKey, Out}. Otherwise they quote the planned text,
+	// which no model has written.
+	Quoted bool
 	// Prefix, Session, Turn and Class say whom the request belongs to; 0 is none.
 	Prefix  uint64
 	Session uint64
@@ -51,6 +55,13 @@ type Adapter struct {
 // (i+1)*block tokens, their adapters and their cache salts are equal.
 func (r *Request) PrefixHashes(dst []uint64, block int) []uint64 {
 	return datasets.ChainWithin(dst, r.Scope(), r.Prompt, block)
+}
+
+// ContextHashes is PrefixHashes of the prompt and the answer behind it. room is
+// for the spans of both, and returned to be used again.
+func (r *Request) ContextHashes(dst []uint64, room []Span, block int) (hashes []uint64, _ []Span) {
+	room = append(append(room[:0], r.Prompt...), Span{Key: r.OutKey, Tokens: r.Out})
+	return datasets.ChainWithin(dst, r.Scope(), room, block), room
 }
 
 // Scope names those that the request can share prefixes with (datasets.Scope).

@@ -85,6 +85,7 @@ const previewed = 12_000
 
 // expected are the figures of a plan before it runs.
 type expected struct {
+	live                        bool // answers are quoted as they come
 	sessions, requests, threads int
 	in, hit, out                int64
 	unique                      int64
@@ -94,8 +95,8 @@ type expected struct {
 
 // preview plans the first sessions, and takes each answer to last as long as
 // serviceRate says. Threads of a session are walked on one critical path.
-func preview(set *agentLoad, block int) expected {
-	var e expected
+func preview(set *agentLoad, block int, live bool) expected {
+	e := expected{live: live}
 	var s datasets.Session
 	seen := map[uint64]bool{}
 	for i := range min(set.Sessions(), previewed) {
@@ -120,7 +121,7 @@ func (e *expected) walk(s *datasets.Session, k, block int, seen map[uint64]bool)
 	t := &s.Threads[k]
 	before := 0
 	if t.Parent >= 0 && t.Spawn >= 0 {
-		before = s.Threads[t.Parent].Steps[t.Spawn].In
+		before = e.computed(&s.Threads[t.Parent].Steps[t.Spawn])
 	}
 	for n := range t.Steps {
 		st := &t.Steps[n]
@@ -133,8 +134,17 @@ func (e *expected) walk(s *datasets.Session, k, block int, seen map[uint64]bool)
 		e.out += int64(st.Out)
 		e.hit += int64(hit)
 		e.unique += int64(st.In-hit) + int64(st.Out)
-		before = st.In
+		before = e.computed(st)
 	}
+}
+
+// computed is how much of a step's context the next one can find: the prompt, and of
+// a live answer all but the last token, which nothing computes before it is quoted.
+func (e *expected) computed(st *datasets.Step) int {
+	if e.live {
+		return st.In + st.Out - 1
+	}
+	return st.In
 }
 
 // leading is the length of the leading spans that were seen, and notes all.
@@ -182,7 +192,7 @@ func wall(s *datasets.Session) time.Duration {
 
 // writePreview prints the expected figures.
 func writePreview(w io.Writer, p *plan.Plan, set *agentLoad) {
-	e := preview(set, p.EngineBlockSize)
+	e := preview(set, p.EngineBlockSize, p.LiveHistory())
 	per := func(n int64) float64 { return float64(n) / float64(e.sessions) }
 	var all time.Duration
 	for _, d := range e.wall {

@@ -224,6 +224,7 @@ func (s *session) openSessions(c *dispatch.Config, salt uint64) error {
 	}
 	s.sessions.Set = set
 	c.Sessions, c.MaxInFlight, c.ContinueOnError = set, s.plan.AgentInFlight, s.plan.AgentOnError == "continue"
+	c.Live = s.plan.LiveHistory()
 	c.Drain, c.RecordSession = s.plan.SessionsDrain, s.ended.Write
 	return nil
 }
