@@ -26,6 +26,11 @@ func (h IdealHit) Rate() (rate float64, ok bool) {
 // prompts begin alike. Its prompts share nothing, but that is no finding.
 type anonymous interface{ PrefixesUnknown() bool }
 
+func prefixesUnknown(set Set) bool {
+	a, is := set.(anonymous)
+	return is && a.PrefixesUnknown()
+}
+
 // IdealCache is one prefix cache that never evicts: an upper bound for any router
 // and pool that serve the items given to it, in their order.
 //
@@ -49,7 +54,7 @@ func NewIdealCache(set Set, block int) (c *IdealCache, ok bool) {
 	if block < 1 {
 		panic("datasets: an ideal cache needs a positive block")
 	}
-	if a, is := set.(anonymous); is && a.PrefixesUnknown() {
+	if prefixesUnknown(set) {
 		return nil, false
 	}
 	return &IdealCache{block: block, held: map[uint64]struct{}{}}, true

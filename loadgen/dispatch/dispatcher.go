@@ -255,7 +255,7 @@ func (d *Dispatcher) land(f *flight, row *record.Request) {
 		d.cfg.Monitor.Ended(d.cfg.Loop.Now(), row)
 	}
 	if f.warm {
-		d.warm.landed(&d.arrivals)
+		d.warm.landed(&d.arrivals, row.Outcome)
 	}
 }
 

@@ -1,13 +1,17 @@
 package dispatch
 
-import "goodput/loadgen/clock"
+import (
+	"goodput/loadgen/clock"
+	"goodput/loadgen/record"
+)
 
 // warmup is what precedes the window.
 type warmup struct {
 	// opens is the instant from which the arrivals of the window count theirs.
 	opens clock.Time
-	// sent requests of the warm-up became due, and so many of them have not ended.
-	sent, inFlight int64
+	// sent requests of the warm-up became due; of them so many have not ended, and so
+	// many ended without success.
+	sent, inFlight, failed int64
 	// open: an arrival of the window was arranged; held: it waits for the warm-up.
 	open, held bool
 }
@@ -30,7 +34,10 @@ func (w *warmup) arrange(a *arrivals) {
 }
 
 // landed notes the end of a request of the warm-up, and opens the window after the last.
-func (w *warmup) landed(a *arrivals) {
+func (w *warmup) landed(a *arrivals, o record.Outcome) {
+	if o != record.OK {
+		w.failed++
+	}
 	if w.inFlight--; !w.held || w.inFlight > 0 {
 		return
 	}
@@ -39,3 +46,7 @@ func (w *warmup) landed(a *arrivals) {
 	a.next.At += w.opens
 	a.d.cfg.Loop.At(a.next.At, clock.RankArrival, a)
 }
+
+// Warmups is how many requests of the warm-up became due, and how many of those that
+// have ended did not succeed.
+func (d *Dispatcher) Warmups() (sent, failed int64) { return d.warm.sent, d.warm.failed }

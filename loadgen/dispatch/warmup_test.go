@@ -83,6 +83,9 @@ func TestWarmUpOfANumber(t *testing.T) {
 					t.Errorf("request %d was due at %v, want %v", s.Seq, s.At, want)
 				}
 			}
+			if n, failed := r.Warmups(); n != int64(c.n) || (failed > 0) != (c.answer.Tokens == 0 && c.n > 0) {
+				t.Errorf("%d warm-ups, %d failed", n, failed)
+			}
 			if from, to := r.Window(); from != c.opens || to != c.opens+15*ms {
 				t.Errorf("the window goes from %v to %v", from, to)
 			}

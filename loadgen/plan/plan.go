@@ -16,6 +16,7 @@ type Plan struct {
 	Backend    string   `yaml:"backend" group:"target" help:"API to speak: openai and vllm (completions), openai-chat (chat completions)"`
 	Model      string   `yaml:"model,omitempty" group:"target" help:"model name on the wire; empty: the first one of /v1/models"`
 	Header     []string `yaml:"header,omitempty" group:"target" help:"extra request header KEY=VALUE; repeatable" secret:"values"`
+	ResetCache bool     `yaml:"reset-prefix-cache,omitempty" group:"target" help:"have the server forget its prefix cache before the run, by POST /reset_prefix_cache (vLLM offers it with VLLM_SERVER_DEV_MODE=1)"`
 	APIKeyFile string   `yaml:"api-key-file,omitempty" group:"target" help:"file that holds the API key; otherwise OPENAI_API_KEY is used if set" hash:"-"`
 
 	// What each fake engine runs on, and what it runs.
@@ -85,6 +86,9 @@ type Plan struct {
 	Duration    time.Duration `yaml:"duration" group:"load" help:"offer load for this long; 0: until --num-prompts were sent"`
 	Seed        uint64        `yaml:"seed" group:"load" help:"root of every random choice"`
 	IgnoreEOS   bool          `yaml:"ignore-eos" group:"load" help:"ask for exactly the planned number of output tokens, and count another length as a failure"`
+
+	Warmup string `yaml:"warmup,omitempty" group:"load" help:"what precedes the window, at the same rate, with prompts of its own that share the prefixes of the load: a time, such as 30s, through the end of which the load goes on, or a number, such as 20req, all of which end first; empty: nothing"`
+	Cache  string `yaml:"cache" group:"load" help:"what servers may have cached when the window opens: cold (prompts of a server's run begin as none before did), warm (the same, and each shared prefix was sent once), keep (the same bytes in all runs of a seed). In-process engines always begin empty"`
 
 	RequestTimeout time.Duration `yaml:"request-timeout" group:"load" help:"most time for one request, from its intended time; 0: none"`
 	TTFTTimeout    time.Duration `yaml:"ttft-timeout" group:"load" help:"most time to the first token, from the intended time; 0: none"`
@@ -166,6 +170,7 @@ func Default() Plan {
 		EngineMaxLoras:            1,
 		EngineMaxLoraRank:         16,
 		Burstiness:                1,
+		Cache:                     CacheCold,
 		RequestTimeout:            6 * time.Hour,
 		Drain:                     60 * time.Second,
 		MaxErrorRate:              0.05,

@@ -32,6 +32,22 @@ const (
 	CounterPreemptions = "engine_preemptions" // for want of blocks
 )
 
+// DatasetCache is the key of Dataset with what servers could have cached of the prompts
+// before the window: cold, warm or keep (the same bytes in all runs of a seed).
+// TargetCacheReset is the key of Target that says that a server was made to forget its
+// prefix cache before the run: done.
+const (
+	DatasetCache     = "cache"
+	TargetCacheReset = "prefix_cache_reset"
+)
+
+// CounterWarmups counts the requests of the warm-up, which the account includes;
+// CounterWarmupFailed those of them that did not succeed.
+const (
+	CounterWarmups      = "warmup_requests"
+	CounterWarmupFailed = "warmup_failed"
+)
+
 // State says how far a run came.
 type State string
 

@@ -1,7 +1,7 @@
 package query
 
 import (
-	"time"
+	"math"
 
 	"goodput/loadgen/clock"
 	"goodput/loadgen/record"
@@ -47,7 +47,9 @@ type collector struct {
 	spent   spender
 	steps   triggers
 	reasons [record.NumOutcomes]int64 // request that each reason is of, plus 1
-	last    clock.Time                // last scheduled arrival
+	warm    clock.Time                // last scheduled arrival of the warm-up
+	first   clock.Time                // first scheduled arrival of the window
+	last    clock.Time                // last scheduled arrival of the window
 	end     clock.Time                // last token of a success
 }
 
@@ -55,20 +57,23 @@ func newCollector(dir string, m record.Manifest) *collector {
 	return &collector{
 		f:       Figures{Dir: dir, Manifest: m, LastSent: clock.Never},
 		samples: make([]stats.Sample, len(perRequest)),
-		last:    clock.Never, end: clock.Never,
+		warm:    clock.Never, first: math.MaxInt64, last: clock.Never, end: clock.Never,
 	}
 }
 
 // add takes one row. Only the attempt that decides a request counts, and only
 // requests that were scheduled in the window.
 func (c *collector) add(r *record.Request) error {
+	if r.Phase == record.Warmup {
+		c.warm = max(c.warm, r.Intended)
+	}
 	if !r.Final || r.Phase != record.Measure {
 		return nil
 	}
 	f := &c.f
 	f.Scheduled++
 	f.Outcomes[r.Outcome]++
-	c.last = max(c.last, r.Intended)
+	c.first, c.last = min(c.first, r.Intended), max(c.last, r.Intended)
 	c.steps.add(r)
 	if r.Dispatched.Known() {
 		f.Sent++
@@ -141,11 +146,12 @@ func known(v int32) int64 {
 
 func (c *collector) finish() *Figures {
 	f := &c.f
+	f.Start = c.start()
 	if c.last.Known() {
-		f.Window = time.Duration(c.last)
+		f.Window = c.last.Sub(f.Start)
 	}
 	if c.end.Known() {
-		f.Span = time.Duration(c.end)
+		f.Span = c.end.Sub(f.Start)
 	}
 	f.Spent = c.spent.finish()
 	f.Triggers = c.steps.finish()
@@ -156,6 +162,18 @@ func (c *collector) finish() *Figures {
 		}
 	}
 	return f
+}
+
+// start is where the window begins. A run that was cut off does not say it; the last
+// arrival of its warm-up is the latest instant at which it can't have begun.
+func (c *collector) start() clock.Time {
+	switch w := c.f.Manifest.Window; {
+	case w != nil && w.Start.Known():
+		return w.Start
+	case c.warm.Known():
+		return min(c.warm, c.first)
+	}
+	return 0
 }
 
 // scale multiplies all values of a summary: gaps are kept in microseconds.

@@ -29,7 +29,9 @@ func (r Ratio) Value() float64 { return float64(r.Part) / float64(r.Whole) }
 type Figures struct {
 	Dir      string
 	Manifest record.Manifest
-	// Window runs from instant 0 to the last scheduled arrival.
+	// Window runs from Start, which is instant 0 or the end of the warm-up, to the last
+	// scheduled arrival.
+	Start  clock.Time
 	Window time.Duration
 	// Scheduled requests, and how they ended.
 	Scheduled int64
@@ -44,7 +46,7 @@ type Figures struct {
 	// are all but the censored ones. SLO is false when no SLO was given.
 	SLO         bool
 	Met, Judged int64
-	// Span is the time from the first arrival to the last token; PromptTokens and
+	// Span is the time from the start of the window to the last token; PromptTokens and
 	// OutputTokens are those of successes.
 	Span                       time.Duration
 	PromptTokens, OutputTokens int64
@@ -84,6 +86,15 @@ func (f *Figures) Metric(name string) (m Metric, ok bool) {
 	return Metric{}, false
 }
 
+// HitGap is the planned cache hit rate minus the measured one; ok is false if either is
+// unknown.
+func (f *Figures) HitGap() (share float64, ok bool) {
+	if !f.PlannedHit.Known() || !f.MeasuredHit.Known() {
+		return 0, false
+	}
+	return f.PlannedHit.Value() - f.MeasuredHit.Value(), true
+}
+
 // Failed is the number of requests that neither succeeded nor are censored.
 func (f *Figures) Failed() int64 {
 	return f.Scheduled - f.Outcomes[record.OK] - f.Outcomes[record.Censored]
@@ -108,7 +119,7 @@ func (f *Figures) Achieved() (rate float64, ok bool) {
 	if !f.Rated() || f.Sent == 0 {
 		return 0, false
 	}
-	return float64(f.Sent) / max(f.Window, time.Duration(f.LastSent)).Seconds(), true
+	return float64(f.Sent) / max(f.Window, f.LastSent.Sub(f.Start)).Seconds(), true
 }
 
 // Slip is how much later than scheduled the last request left.
@@ -116,7 +127,7 @@ func (f *Figures) Slip() time.Duration {
 	if !f.LastSent.Known() {
 		return 0
 	}
-	return max(0, time.Duration(f.LastSent)-f.Window)
+	return max(0, f.LastSent.Sub(f.Start)-f.Window)
 }
 
 // Load reads the run in dir and computes its figures.

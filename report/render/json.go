@@ -57,6 +57,9 @@ type jsonMetric struct {
 type jsonCache struct {
 	PlannedHit  *float64 `json:"planned_hit"`
 	MeasuredHit *float64 `json:"measured_hit"`
+	Gap         *float64 `json:"gap"`
+	Prompts     *string  `json:"prompts"`
+	Reset       bool     `json:"reset"`
 }
 
 type jsonEngine struct {
@@ -114,6 +117,11 @@ func JSON(w io.Writer, r *Report) error {
 	}
 	out.Cache.PlannedHit = maybe(r.PlannedHit.Value(), r.PlannedHit.Known())
 	out.Cache.MeasuredHit = maybe(r.MeasuredHit.Value(), r.MeasuredHit.Known())
+	out.Cache.Gap = maybe(r.HitGap())
+	if state := r.Manifest.Dataset[record.DatasetCache]; state != "" {
+		out.Cache.Prompts = &state
+	}
+	out.Cache.Reset = r.Manifest.Target[record.TargetCacheReset] != ""
 	if r.Accounts > 0 {
 		out.Engine = jsonEngine{&r.Preemptions, &r.Recomputed}
 	}

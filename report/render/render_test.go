@@ -32,7 +32,7 @@ func sample() *Report {
 				{At: clock.Time(30 * time.Second), What: "restart"},
 				{At: clock.Time(40 * time.Second), Replica: "1", What: "slow 2", Over: true},
 			},
-			Target: map[string]string{"text": "4 engines"}, Dataset: map[string]string{"text": "random"},
+			Target: map[string]string{"text": "4 engines"}, Dataset: map[string]string{"text": "random", "cache": "cold"},
 		},
 		Window: 100 * time.Second, Scheduled: 1000, Sent: 1000, LastSent: clock.Time(100 * time.Second),
 		SLO: true, Met: 900, Judged: 990, Span: 101 * time.Second, PromptTokens: 512000, OutputTokens: 128000,

@@ -72,6 +72,9 @@ func (r *Report) Warnings() []string {
 		warn("the KV cache was full (%s blocks an engine; too few for %d requests at the head of a queue, %d preemptions), and its size is only derived from the GPU's memory: no input matters more now; give a measured number with --engine.num-gpu-blocks (vLLM prints its own at the start)",
 			r.Manifest.Target[record.TargetKVBlocks], waits, preemptions)
 	}
+	if n, of := r.Manifest.Counters[record.CounterWarmupFailed], r.Manifest.Counters[record.CounterWarmups]; n > 0 {
+		warn("%d of %d requests of the warm-up failed: what they were to warm may be cold", n, of)
+	}
 	if m := r.PromptMismatch; m.Part > 0 {
 		warn("%.1f %% of prompts had another length at the server than planned: its tokenizer or chat template differs", 100*m.Value())
 	}

@@ -128,7 +128,8 @@ func (r *Report) tail(b *strings.Builder) {
 		fmt.Fprintf(b, "tokens     %d in, %d out, %.4g output tokens/s\n", r.PromptTokens, r.OutputTokens, v)
 	}
 	if r.MeasuredHit.Known() || r.PlannedHit.Known() {
-		fmt.Fprintf(b, "cache hit  measured %s, ideal (one infinite cache) %s\n", percent(r.MeasuredHit.Known(), r.MeasuredHit.Value), percent(r.PlannedHit.Known(), r.PlannedHit.Value))
+		fmt.Fprintf(b, "cache hit  measured %s, ideal (one infinite cache) %s%s%s\n", percent(r.MeasuredHit.Known(), r.MeasuredHit.Value),
+			percent(r.PlannedHit.Known(), r.PlannedHit.Value), r.hitGap(), r.cacheState())
 	}
 	if r.Accounts > 0 {
 		fmt.Fprintf(b, "engine     %d preemptions, %d tokens recomputed\n", r.Preemptions, r.Recomputed)
@@ -144,6 +145,27 @@ func (r *Report) tail(b *strings.Builder) {
 	for _, w := range r.Warnings() {
 		fmt.Fprintf(b, "warning    %s\n", w)
 	}
+}
+
+// hitGap is how far the measured hit rate is from the ideal one.
+func (r *Report) hitGap() string {
+	gap, ok := r.HitGap()
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf(", gap %.1f points", 100*gap)
+}
+
+// cacheState is what the caches of servers began with.
+func (r *Report) cacheState() string {
+	out := ""
+	if state := r.Manifest.Dataset[record.DatasetCache]; state != "" {
+		out = "; prompts " + state
+	}
+	if r.Manifest.Target[record.TargetCacheReset] != "" {
+		out += ", cache reset before"
+	}
+	return out
 }
 
 func percent(known bool, v func() float64) string {

@@ -44,9 +44,9 @@ type session struct {
 	stamp      clock.Stamper // nil in virtual time: only the loop knows the time
 	target     target.Target
 	targetText string
-	pool       *pool.Pool // nil: the target is a URL
-	kv         map[string]string
-	faults     []byte // the script; nil: none
+	pool       *pool.Pool        // nil: the target is a URL
+	facts      map[string]string // of the target, for the manifest
+	faults     []byte            // the script; nil: none
 	close      func()
 
 	interrupts <-chan os.Signal
@@ -88,9 +88,9 @@ func newSession(env *Env, p plan.Plan, set datasets.Set, slo observe.SLO) (*sess
 		return nil, err
 	}
 	s.target, s.faults = s.pool, setup.script
-	s.kv = map[string]string{record.TargetKVBlocks: strconv.Itoa(setup.config.NumGPUBlocks), record.TargetKVFrom: record.KVGiven}
+	s.facts = map[string]string{record.TargetKVBlocks: strconv.Itoa(setup.config.NumGPUBlocks), record.TargetKVFrom: record.KVGiven}
 	if setup.derived {
-		s.kv[record.TargetKVFrom] = record.KVDerived
+		s.facts[record.TargetKVFrom] = record.KVDerived
 	}
 	s.targetText = fmt.Sprintf("%d in-process engines (%s), router %s%s", p.Replicas, setup.text, p.Router, splitText(&p, &setup))
 	return s, nil
@@ -126,6 +126,10 @@ func (s *session) connect(env *Env) error {
 		return err
 	}
 	s.target, s.close = client, client.Close
+	if err := s.resetCache(client.ResetPrefixCache); err != nil {
+		client.Close()
+		return err
+	}
 	s.targetText = fmt.Sprintf("%s%s, model %s", strings.TrimRight(c.BaseURL, "/"), c.Endpoint, c.Model)
 	return nil
 }
@@ -138,11 +142,15 @@ func (s *session) open(env *Env) error {
 	if err != nil {
 		return err
 	}
+	load, err := s.warmup(source)
+	if err != nil {
+		return err
+	}
 	hash := s.plan.Hash()
 	m := record.Meta{
 		RunID: hash, PlanHash: hash, Seed: s.plan.Seed, Version: versionText(),
 		Virtual: s.stamp == nil, Started: clock.Wall(),
-		Target: s.describeTarget(), Dataset: map[string]string{"text": s.asked().String()},
+		Target: s.describeTarget(), Dataset: s.describeDataset(),
 	}
 	salt := s.plan.Seed
 	if r, real := s.loop.(*clock.Real); real {
@@ -176,17 +184,20 @@ func (s *session) open(env *Env) error {
 	}
 	s.monitor = monitor.New(int64(s.plan.NumPrompts))
 	c := dispatch.Config{
-		Loop: s.loop, Source: source, Set: s.set, Target: s.target,
+		Loop: s.loop, Source: load.source, Target: s.target,
+		Warmup: load.lasts, AwaitWarmup: load.lasts == 0,
 		Identity:  dispatch.Identity{RunID: m.RunID, Salt: salt},
 		IgnoreEOS: s.plan.IgnoreEOS, SLO: s.slo, Drain: s.plan.Drain,
 		Assign:        assign,
-		PlannedCached: plannedCached(s.set, s.plan.EngineBlockSize),
+		PlannedCached: plannedCached(load.set, s.plan.EngineBlockSize),
 		Record:        s.writer.Write, Monitor: s.monitor, Finished: s.loop.Stop,
 	}
 	if s.sessions != nil {
 		if err := s.openSessions(&c, salt); err != nil {
 			return err
 		}
+	} else {
+		c.Set = datasets.Salted(load.set, s.salt(salt))
 	}
 	s.dispatcher, err = dispatch.New(c)
 	return err
@@ -232,7 +243,16 @@ func (s *session) openSessions(c *dispatch.Config, salt uint64) error {
 // describeTarget is what the manifest says of the target.
 func (s *session) describeTarget() map[string]string {
 	out := map[string]string{"text": s.targetText}
-	maps.Copy(out, s.kv)
+	maps.Copy(out, s.facts)
+	return out
+}
+
+// describeDataset is what the manifest says of what is asked.
+func (s *session) describeDataset() map[string]string {
+	out := map[string]string{"text": s.asked().String()}
+	if s.sessions == nil {
+		out[record.DatasetCache] = s.plan.Cache
+	}
 	return out
 }
 
@@ -296,6 +316,9 @@ func (s *session) finish(ended clock.Time) error {
 	}
 	if from, to := s.dispatcher.Window(); from.Known() {
 		f.Window = &record.Window{Start: from, End: to}
+	}
+	if sent, failed := s.dispatcher.Warmups(); sent > 0 {
+		f.Counters[record.CounterWarmups], f.Counters[record.CounterWarmupFailed] = sent, failed
 	}
 	if s.dispatcher.Interrupted() || s.dispatcher.Err() != nil {
 		f.State = record.Interrupted

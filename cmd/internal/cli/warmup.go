@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"goodput/datasets"
+	"goodput/loadgen/plan"
+	"goodput/loadgen/record"
+	"goodput/loadgen/rng"
+	"goodput/loadgen/schedule"
+)
+
+// resetTimeout is how long a server may take to forget its cache.
+const resetTimeout = 30 * time.Second
+
+// salt is what makes the prompts of a run its own; 0: they are those of all runs of
+// the seed. Engines of this process begin empty, and need none.
+func (s *session) salt(run uint64) uint64 {
+	if s.pool != nil || s.plan.Cache == plan.CacheKeep {
+		return 0
+	}
+	r := rng.New(run, "prompts of a run", 0)
+	return r.Uint64() | 1
+}
+
+// preceded is the load with what precedes its window.
+type preceded struct {
+	set    datasets.Set
+	source schedule.Source
+	// lasts is how long the warm-up is; 0: until its requests have ended.
+	lasts time.Duration
+}
+
+// warmup puts before the arrivals of source what the plan asks for.
+func (s *session) warmup(source schedule.Source) (preceded, error) {
+	out := preceded{set: s.set, source: source}
+	d, n, err := s.plan.Warming()
+	if err != nil {
+		return out, fmt.Errorf("--warmup: %w", err)
+	}
+	prefixes := s.plan.Cache == plan.CacheWarm
+	if d == 0 && n == 0 && !prefixes {
+		return out, nil
+	}
+	if d > 0 {
+		if n, err = s.warmed(d); err != nil {
+			return out, err
+		}
+	}
+	w, err := datasets.WithWarmup(s.set, prefixes, n, s.plan.Seed)
+	if err != nil {
+		return out, fmt.Errorf("--cache %s: %w", s.plan.Cache, err)
+	}
+	if d > 0 {
+		if n < w.Prefixes() {
+			return out, fmt.Errorf("--warmup: %v hold %d requests, fewer than the %d prefixes that --cache %s sends once: make it longer", d, n, w.Prefixes(), plan.CacheWarm)
+		}
+		w = w.Reduced(n - w.Prefixes())
+	}
+	warm, err := s.warmupArrivals(w.Warmups(), d)
+	if err != nil {
+		return out, err
+	}
+	return preceded{w, schedule.Warm(warm, uint64(s.set.Len()), source), d}, nil
+}
+
+// warmed is the number of requests of a warm-up that lasts for d, at least 1.
+func (s *session) warmed(d time.Duration) (int, error) {
+	source, err := s.warmupArrivals(0, d)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, ok := source.Next(); ok; _, ok = source.Next() {
+		if n++; n > plan.MostWarmups {
+			return 0, fmt.Errorf("--warmup: %v hold more than %d requests: make it shorter", d, plan.MostWarmups)
+		}
+	}
+	return max(n, 1), nil
+}
+
+// warmupArrivals makes n arrivals (0: those of d) at the mean rate of the load, by its
+// process or, if that is recorded, by Poisson's.
+func (s *session) warmupArrivals(n int, d time.Duration) (schedule.Source, error) {
+	c := generated(&s.plan, s.plan.RequestRate, n)
+	c.Duration = d
+	seed := rng.New(s.plan.Seed, "warmup arrivals", 0)
+	c.Seed = seed.Uint64()
+	if c.Process == schedule.Trace {
+		c.Process = schedule.Poisson
+	}
+	if c.Rate == 0 {
+		recorded, ok := datasets.Describe(s.set, s.set.Len()).Rate()
+		if !ok && d > 0 {
+			return nil, fmt.Errorf("--warmup: %v is recorded at one instant, which has no rate: say how many requests, such as 20req", s.set)
+		}
+		if !ok {
+			recorded = math.Inf(1)
+		}
+		c.Rate = recorded
+	}
+	source, err := schedule.New(c)
+	if err != nil {
+		return nil, fmt.Errorf("--warmup: %w", err)
+	}
+	return source, nil
+}
+
+// resetCache has the server forget what it has cached, if the plan asks for it.
+func (s *session) resetCache(reset func(context.Context) error) error {
+	if !s.plan.ResetCache {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), resetTimeout)
+	defer cancel()
+	if err := reset(ctx); err != nil {
+		return exitf(exitTarget, "--reset-prefix-cache: %w", err)
+	}
+	s.facts = map[string]string{record.TargetCacheReset: "done"}
+	return nil
+}
