@@ -1,12 +1,19 @@
 package trace
 
-import "io"
+import (
+	"io"
+	"math"
+	"time"
+)
 
 // burstGPT reads the CSV of the BurstGPT traces, with and without the two columns
-// for sessions. Lengths are as logged: those of a conversation contain its history.
+// for sessions. Lengths are as logged: those of a conversation contain its history. A failure
+// leaves no trace in the waits of its session.
 type burstGPT struct {
 	csv    *csvRows
 	failed int
+	// ends holds when each session's last answer was over, in ns.
+	ends map[string]int64
 }
 
 // The wanted columns.
@@ -15,18 +22,21 @@ const (
 	burstIn
 	burstOut
 	burstSession
+	burstElapsed
 )
 
 func newBurstGPT(r io.Reader, path string, _ Options) (source, error) {
 	l := newLines(r, path)
-	rows, err := newCSVRows(l, []string{"Timestamp", "Request tokens", "Response tokens"}, []string{"Session ID"})
+	rows, err := newCSVRows(l, []string{"Timestamp", "Request tokens", "Response tokens"}, []string{"Session ID", "Elapsed time"})
 	if err != nil {
 		return nil, err
 	}
-	return &burstGPT{csv: rows}, nil
+	return &burstGPT{csv: rows, ends: map[string]int64{}}, nil
 }
 
-func (*burstGPT) traits() Traits { return Traits{Timed: true, Recorded: true} }
+func (b *burstGPT) traits() Traits {
+	return Traits{Timed: true, Recorded: true, Waits: b.csv.has[burstElapsed]}
+}
 
 func (b *burstGPT) dropped() (int, string) { return b.failed, "failures, logged without an answer" }
 
@@ -56,7 +66,25 @@ func (b *burstGPT) next(r *Row) error {
 		if r.In == 0 {
 			return l.errorf("Request tokens", "found 0 with an answer of %d tokens, expected at least 1", r.Out)
 		}
-		r.Session = string(f[burstSession])
+		if r.Session = string(f[burstSession]); r.Session != "" && b.csv.has[burstElapsed] {
+			return b.wait(r)
+		}
 		return nil
 	}
+}
+
+// wait finds how long the user took after the answer before, which the recorded
+// system gave in the elapsed time of its row. Rows of a session that overlap wait for
+// nothing.
+func (b *burstGPT) wait(r *Row) error {
+	elapsed, ok := parseDecimal(b.csv.fields[burstElapsed], 1e9)
+	if !ok || elapsed < 0 {
+		return b.csv.l.errorf("Elapsed time", "found %s, expected a number of seconds that is not negative", quote(b.csv.fields[burstElapsed]))
+	}
+	end, seen := b.ends[r.Session]
+	if seen {
+		r.Before = time.Duration(max(0, r.At-end))
+	}
+	b.ends[r.Session] = max(end, r.At+min(elapsed, math.MaxInt64-r.At))
+	return nil
 }

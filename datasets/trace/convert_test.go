@@ -35,7 +35,7 @@ func TestConvertIsLossless(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		timed := rapid.Bool().Draw(t, "timed")
 		var text bytes.Buffer
-		w, err := newNativeWriter(&text, Traits{Timed: timed, Identified: true})
+		w, err := newNativeWriter(&text, Traits{Timed: timed, Waits: true, Identified: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -47,7 +47,9 @@
 //     previous prompt and answer, and for a first row what there was before.
 //   - ragpulse: not in order of time; ids name components of unknown length, so that
 //     reuse is unknown.
-//   - burstgpt, ragpulse: sessions have times but no waits, which read as 0.
+//   - burstgpt: the wait before a step is what is left of the gap to the one before
+//     after the elapsed time of its answer; without that column it reads as 0.
+//   - ragpulse: sessions have times but no waits, which read as 0.
 //   - servegen: no requests but what to draw them from; two files.
 //   - vllm_replay: ids are of full blocks only; what came of the requests is in further
 //     columns, which are not read.
@@ -55,9 +57,15 @@
 //
 // Recorded text is not sent: prompts are content planned with the recorded lengths
 // and, where the format has it, the recorded sharing of prefixes. Times are counted
-// from the first row. The requests of a session are a flat set too (datasets.Set),
-// each at its own time: its recorded one, or the session's arrival and the planned
-// waits since.
+// from the first row.
+//
+// A trace with sessions can be read in two ways. As Sessions, shaped or not, each step
+// waits for those before it and then for as long as was recorded, and it is the
+// arrivals of sessions that are sliced, spread, scaled and repeated; rows outside of
+// sessions are sessions of one step. As a flat set (Table, Shaped) each request has its
+// own time: its recorded one, or the session's arrival and the planned waits since.
+// Then nothing waits for an answer: that is what happened, but on a server of another
+// speed the steps of a session overlap, or lie apart, as no client would send them.
 //
 // Convert writes traces, in our own format (one JSON object a line: a first one with
 // what holds for the file, then one for each Row, with times in ns and content as

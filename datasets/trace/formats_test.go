@@ -107,7 +107,7 @@ func TestFormats(t *testing.T) {
 			},
 			plans: []string{
 				"aaaaaaaa-0000-0000-0000-000000000001 at 0s",
-				" 0 of -1, -1 to -1: user@0s+0s 0/100>50 user@30s+0s 0/260>70",
+				" 0 of -1, -1 to -1: user@0s+0s 0/100>50 user@30s+26s 0/260>70",
 			},
 		},
 		{

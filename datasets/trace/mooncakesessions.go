@@ -30,7 +30,7 @@ func newMooncakeSessions(l *lines, first []byte) *mooncakeSessions {
 }
 
 func (*mooncakeSessions) traits() Traits {
-	return Traits{Timed: true, Identified: true, Block: mooncakeBlock}
+	return Traits{Timed: true, Waits: true, Identified: true, Block: mooncakeBlock}
 }
 
 // sessionRow is a line of the dialect.

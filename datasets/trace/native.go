@@ -16,13 +16,14 @@ const nativeVersion = 1
 
 // nativeHeader is the first line of a file in our own format.
 type nativeHeader struct {
-	Version    int  `json:"goodput_trace"`
-	Timed      bool `json:"timed"`
-	Recorded   bool `json:"recorded"`
-	Identified bool `json:"identified"`
-	Chained    bool `json:"chained,omitempty"`
-	Estimated  bool `json:"estimated,omitempty"`
-	Block      int  `json:"block,omitempty"`
+	Version    int   `json:"goodput_trace"`
+	Timed      bool  `json:"timed"`
+	Recorded   bool  `json:"recorded"`
+	Waits      *bool `json:"waits,omitempty"` // absent: true
+	Identified bool  `json:"identified"`
+	Chained    bool  `json:"chained,omitempty"`
+	Estimated  bool  `json:"estimated,omitempty"`
+	Block      int   `json:"block,omitempty"`
 }
 
 // nativeRow is a line: all of a Row. Times are ns. Without parent, spawn and join
@@ -71,7 +72,7 @@ func newNative(r io.Reader, path string, _ Options) (source, error) {
 
 func (n *native) traits() Traits {
 	h := &n.header
-	return Traits{Timed: h.Timed, Recorded: h.Recorded, Identified: h.Identified, Chained: h.Chained, Estimated: h.Estimated, Block: h.Block}
+	return Traits{Timed: h.Timed, Recorded: h.Recorded, Waits: h.Waits == nil || *h.Waits, Identified: h.Identified, Chained: h.Chained, Estimated: h.Estimated, Block: h.Block}
 }
 
 func (n *native) next(r *Row) error {
@@ -133,7 +134,7 @@ type nativeWriter struct{ w *bufio.Writer }
 
 func newNativeWriter(w io.Writer, t Traits) (*nativeWriter, error) {
 	n := &nativeWriter{bufio.NewWriter(w)}
-	return n, n.line(nativeHeader{nativeVersion, t.Timed, t.Recorded, t.Identified, t.Chained, t.Estimated, t.Block})
+	return n, n.line(nativeHeader{nativeVersion, t.Timed, t.Recorded, &t.Waits, t.Identified, t.Chained, t.Estimated, t.Block})
 }
 
 func (n *nativeWriter) line(v any) error {

@@ -39,7 +39,7 @@ func newOTel(r io.Reader, path string, _ Options) (source, error) {
 }
 
 func (o *otel) traits() Traits {
-	return Traits{Timed: true, Recorded: true, Identified: true, Estimated: o.estimated}
+	return Traits{Timed: true, Recorded: true, Waits: true, Identified: true, Estimated: o.estimated}
 }
 
 func (o *otel) dropped() (int, string) { return o.foreign, "spans that are no requests to a model" }

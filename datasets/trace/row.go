@@ -46,6 +46,8 @@ type Traits struct {
 	// Timed: rows have times. Recorded: in sessions, those of each step, not only
 	// the session's arrival.
 	Timed, Recorded bool
+	// Waits: in sessions, the planned waits between steps are known.
+	Waits bool
 	// Ordered: a time before the previous row's is an error. Otherwise rows are
 	// sorted when a set is made of them.
 	Ordered bool

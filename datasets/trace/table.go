@@ -216,6 +216,9 @@ func (t *Table) sort(times []int64) {
 	for i, from := range order {
 		t.at[i] = time.Duration(times[from] - times[order[0]])
 	}
+	if t.threads != nil {
+		t.threads.orderSessions(t.at)
+	}
 }
 
 // reorder moves row order[i] to place i.

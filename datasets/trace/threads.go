@@ -1,8 +1,10 @@
 package trace
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"goodput/datasets"
@@ -206,6 +208,25 @@ func (t *threads) reorder(order []int) {
 	t.before, t.after = permuted(t.before, order), permuted(t.after, order)
 }
 
+// orderSessions puts sessions in the order of their first rows' times; those of one
+// time stay in the order of the file.
+func (t *threads) orderSessions(at []time.Duration) {
+	order := make([]int, len(t.sessions))
+	for i := range order {
+		order[i] = i
+	}
+	start := func(i int) time.Duration { return at[t.sessions[i].threads[0].rows[0]] }
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(start(a), start(b)) })
+	to := make([]uint32, len(order)+1)
+	for i, from := range order {
+		to[from+1] = uint32(i) + 1
+	}
+	for i, s := range t.session {
+		t.session[i] = to[s]
+	}
+	t.sessions = permuted(t.sessions, order)
+}
+
 func permuted[T any](from []T, order []int) []T {
 	out := make([]T, len(from))
 	for i, j := range order {
@@ -222,7 +243,8 @@ func (t *Table) Sessions() int {
 	return len(t.threads.sessions)
 }
 
-// Session fills dst with session i, in the order of the file.
+// Session fills dst with session i, in order of arrival, or of the file if the trace
+// has no times.
 func (t *Table) Session(i int, dst *datasets.Session) {
 	s := &t.threads.sessions[i]
 	*dst = datasets.Session{ID: uint64(i) + 1, Name: s.name, Tenant: s.tenant, Recorded: t.traits.Timed && t.traits.Recorded}

@@ -50,7 +50,9 @@ func newTraceLab(r io.Reader, path string, _ Options) (source, error) {
 	return &traceLab{rows}, nil
 }
 
-func (t *traceLab) traits() Traits { return Traits{Timed: t.csv.has[labArrival], Identified: true} }
+func (t *traceLab) traits() Traits {
+	return Traits{Timed: t.csv.has[labArrival], Waits: true, Identified: true}
+}
 
 func (t *traceLab) next(r *Row) error {
 	if err := t.csv.next(); err != nil {

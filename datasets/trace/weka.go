@@ -43,7 +43,7 @@ func newWeka(r io.Reader, path string, _ Options) (source, error) {
 }
 
 func (*weka) traits() Traits {
-	return Traits{Timed: true, Recorded: true, Identified: true}
+	return Traits{Timed: true, Recorded: true, Waits: true, Identified: true}
 }
 
 // wekaSession is one value of the file.

@@ -161,8 +161,8 @@ func (p Plan) Hash() string {
 }
 
 // WithDefaults resolves what depends on other fields. timed says whether the
-// dataset carries arrival times, rows how many requests it holds (0: as many
-// as are asked for).
+// dataset carries arrival times, rows how many requests, or sessions, it holds (0: as
+// many as are asked for).
 func (p Plan) WithDefaults(timed bool, rows int) Plan {
 	if p.Arrival == "" {
 		switch {
@@ -176,17 +176,16 @@ func (p Plan) WithDefaults(timed bool, rows int) Plan {
 			p.Arrival = "gamma"
 		}
 	}
-	if p.NumPrompts == 0 && rows > 0 {
-		p.NumPrompts = rows
+	number, usual := &p.NumPrompts, DefaultNumPrompts
+	if p.InSessions() {
+		number, usual = &p.NumSessions, DefaultNumSessions
 	}
 	switch {
-	case p.Duration > 0:
-	case IsAgent(p.DatasetName):
-		if p.NumSessions == 0 {
-			p.NumSessions = DefaultNumSessions
-		}
-	case p.NumPrompts == 0:
-		p.NumPrompts = DefaultNumPrompts
+	case *number > 0:
+	case rows > 0:
+		*number = rows
+	case p.Duration == 0:
+		*number = usual
 	}
 	if p.Endpoint == "" {
 		p.Endpoint = "/v1/completions"

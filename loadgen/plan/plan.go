@@ -98,13 +98,15 @@ type Plan struct {
 
 	// The workload.
 	DatasetName string  `yaml:"dataset-name" group:"dataset" help:"generators: prefix_repetition, random, agent (sessions); trace files: trace (of a format told by its content), azure, mooncake, timed_trace, burstgpt, sharegpt, openai-batch, openai-chat, custom, weka, tracelab, ragpulse, servegen, otel, vllm_replay, goodput"`
-	DatasetPath string  `yaml:"dataset-path,omitempty" group:"dataset" help:"trace file; the steps of recorded sessions are sent open-loop at their own times"`
+	DatasetPath string  `yaml:"dataset-path,omitempty" group:"dataset" help:"trace file"`
 	SkipBadRows bool    `yaml:"skip-bad-rows,omitempty" group:"dataset" help:"leave out rows of the trace that are not as its format says, and count them, instead of refusing the file"`
 	TraceSlice  string  `yaml:"trace-slice,omitempty" group:"dataset" help:"replay only the rows A:B of a trace, by time since its first row (5m:10m) or by number from 0 (0:1000); either end may be left out"`
 	TraceJitter string  `yaml:"trace-jitter,omitempty" group:"dataset" help:"uniform:DURATION delays each row of a trace by up to so much, to spread times that were rounded down, such as the 3s of Mooncake's"`
 	TraceSpeed  float64 `yaml:"trace-speed" group:"dataset" help:"replay a trace so many times faster than it was recorded; --request-rate says it as a rate instead"`
-	TraceLoop   bool    `yaml:"trace-loop,omitempty" group:"dataset" help:"repeat the rows of a trace until --num-prompts are reached, with new content each time"`
-	CustomOut   int     `yaml:"custom-output-len" group:"dataset" help:"tokens of each answer where custom, openai-chat and openai-batch do not say it"`
+	TraceLoop   bool    `yaml:"trace-loop,omitempty" group:"dataset" help:"repeat the rows of a trace until --num-prompts are reached, or its sessions until --num-sessions are, with new content each time"`
+
+	TraceSessions string `yaml:"trace-sessions,omitempty" group:"dataset" help:"how the sessions of a trace run: closed (sessions arrive at their recorded times, or at --sessions-rate; each later step is due when those before it end, after the recorded wait, and --trace-slice, --trace-jitter and --trace-speed act on arrivals of sessions), open (each step at its recorded time, whatever became of the one before); empty: closed, unless --request-rate or --num-prompts count requests, or the trace tells the times of steps but no waits"`
+	CustomOut     int    `yaml:"custom-output-len" group:"dataset" help:"tokens of each answer where custom, openai-chat and openai-batch do not say it"`
 
 	PrefixLen    int `yaml:"prefix-repetition-prefix-len" group:"dataset" help:"tokens of the shared prefix"`
 	SuffixLen    int `yaml:"prefix-repetition-suffix-len" group:"dataset" help:"tokens of each request's own suffix"`

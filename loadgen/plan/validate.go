@@ -135,7 +135,7 @@ func (p *Plan) checkLoad(v *checker) {
 	timed := Timed(p.DatasetName)
 	v.ok(p.RequestRate.Inf() || p.RequestRate <= 1e7, "request-rate", "%v is more than 1e7 a second", p.RequestRate)
 	v.ok(p.RequestRate == 0 || p.RequestRate >= 1e-6, "request-rate", "%v is less than 1e-6 a second", p.RequestRate)
-	v.ok(IsAgent(p.DatasetName) || p.RequestRate > 0 || (timed && (p.Arrival == "" || p.Arrival == "trace")), "request-rate",
+	v.ok(IsAgent(p.DatasetName) || p.SessionsRate > 0 || p.RequestRate > 0 || (timed && (p.Arrival == "" || p.Arrival == "trace")), "request-rate",
 		"how many requests a second? give a number, or inf for all at once")
 	v.ok(p.Burstiness.Inf() || (p.Burstiness >= 1e-3 && p.Burstiness <= 1e6), "burstiness", "%v is outside 0.001 to 1e6 (or inf)", p.Burstiness)
 	if p.Arrival != "" {
@@ -186,7 +186,7 @@ func (p *Plan) checkReplay(v *checker) {
 	v.ok(read || !p.TraceLoop, "trace-loop", generated, p.DatasetName)
 	v.ok(p.TraceSpeed >= 1e-6 && p.TraceSpeed <= 1e6, "trace-speed", "%v is outside 1e-6 to 1e6: 2 replays a trace in half its time", p.TraceSpeed)
 	v.ok(p.TraceSpeed == 1 || p.RequestRate == 0, "trace-speed", "--request-rate sets the speed already: give one of them")
-	v.ok(!p.TraceLoop || p.NumPrompts > 0, "trace-loop", "how often? give --num-prompts")
+	v.ok(!p.TraceLoop || p.NumPrompts > 0 || p.NumSessions > 0, "trace-loop", "how often? give --num-prompts, or --num-sessions")
 	_, err := p.Jitter()
 	v.ok(err == nil, "trace-jitter", "%v", err)
 }

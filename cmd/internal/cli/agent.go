@@ -9,6 +9,7 @@ import (
 
 	"goodput/datasets"
 	"goodput/datasets/agent"
+	"goodput/datasets/trace"
 	"goodput/loadgen/plan"
 	"goodput/loadgen/schedule"
 )
@@ -16,17 +17,29 @@ import (
 // agentConfigName is the copy of --agent-config in a run directory.
 const agentConfigName = "agent.yaml"
 
-// agentLoad is a load of sessions.
-type agentLoad struct {
-	*agent.Set
-	config []byte // of --agent-config; nil: none
+// sessionSet is a set of sessions with a name.
+type sessionSet interface {
+	datasets.SessionSet
+	fmt.Stringer
+}
+
+// sessionLoad is a load of sessions.
+type sessionLoad struct {
+	sessionSet
+	agent  *agent.Set // nil: they are recorded
+	config []byte     // of --agent-config; nil: none
+	// recorded are the sessions of a trace; nil: they are generated.
+	recorded *trace.Sessions
 }
 
 // openLoad makes what the plan asks: a set of requests, or sessions.
-func openLoad(p plan.Plan) (datasets.Set, *agentLoad, plan.Plan, error) {
-	if plan.IsAgent(p.DatasetName) {
+func openLoad(p plan.Plan) (datasets.Set, *sessionLoad, plan.Plan, error) {
+	switch {
+	case plan.IsAgent(p.DatasetName):
 		sessions, p, err := openSessions(p)
 		return nil, sessions, p, err
+	case plan.IsTrace(p.DatasetName):
+		return openTrace(p)
 	}
 	set, p, err := openDataset(p)
 	return set, nil, p, err
@@ -34,7 +47,7 @@ func openLoad(p plan.Plan) (datasets.Set, *agentLoad, plan.Plan, error) {
 
 // openSessions plans the sessions of --dataset-name agent, and resolves the plan's
 // remaining defaults.
-func openSessions(p plan.Plan) (*agentLoad, plan.Plan, error) {
+func openSessions(p plan.Plan) (*sessionLoad, plan.Plan, error) {
 	p = p.WithDefaults(false, 0)
 	c, err := agent.Preset(p.AgentPreset)
 	if err != nil {
@@ -61,12 +74,15 @@ func openSessions(p plan.Plan) (*agentLoad, plan.Plan, error) {
 		return nil, p, err
 	}
 	set, err = set.Scoped(agent.Scope(p.AgentScope), p.Seed)
-	return &agentLoad{set, text}, p, err
+	return &sessionLoad{sessionSet: set, agent: set, config: text}, p, err
 }
 
 // sessionArrivals makes the arrivals of sessions.
-func sessionArrivals(p *plan.Plan, set *agentLoad) (schedule.Source, error) {
+func sessionArrivals(p *plan.Plan, set *sessionLoad) (schedule.Source, error) {
 	c := generated(p, p.SessionsRate, set.Sessions())
+	if set.recorded != nil && set.recorded.Timed() {
+		c.Len, c.Times = c.N, set.recorded.At
+	}
 	if err := checkSpan(c, "--sessions-rate"); err != nil {
 		return nil, err
 	}
@@ -95,7 +111,7 @@ type expected struct {
 
 // preview plans the first sessions, and takes each answer to last as long as
 // serviceRate says. Threads of a session are walked on one critical path.
-func preview(set *agentLoad, block int, live bool) expected {
+func preview(set *sessionLoad, block int, live bool) expected {
 	e := expected{live: live}
 	var s datasets.Session
 	seen := map[uint64]bool{}
@@ -191,7 +207,7 @@ func wall(s *datasets.Session) time.Duration {
 }
 
 // writePreview prints the expected figures.
-func writePreview(w io.Writer, p *plan.Plan, set *agentLoad) {
+func writePreview(w io.Writer, p *plan.Plan, set *sessionLoad) {
 	e := preview(set, p.EngineBlockSize, p.LiveHistory())
 	per := func(n int64) float64 { return float64(n) / float64(e.sessions) }
 	var all time.Duration
@@ -207,13 +223,16 @@ func writePreview(w io.Writer, p *plan.Plan, set *agentLoad) {
 	fmt.Fprintf(w, "planned hit %.1f %% of the prompt tokens\n", 100*float64(e.hit)/float64(e.in))
 	fmt.Fprintf(w, "duration   mean %.4g s, p50 %.4g s, p90 %.4g s a session, with answers of %v and %.1f tokens/s\n",
 		mean, at(e.wall, .5).Seconds(), at(e.wall, .9).Seconds(), serviceDelay, serviceRate)
-	if r := float64(p.SessionsRate); !math.IsInf(r, 1) {
+	if r := float64(p.SessionsRate); r > 0 && !math.IsInf(r, 1) {
 		fmt.Fprintf(w, "offered    %.4g requests/s, %.4g prompt tokens/s of which %.4g uncached, %.4g output tokens/s\n",
 			r*per(int64(e.requests)), r*per(e.in), r*per(e.in-e.hit), r*per(e.out))
 		fmt.Fprintf(w, "live       %.4g sessions, when as many end as arrive\n", r*mean)
 	}
 	fmt.Fprintf(w, "KV cache   %.4g tokens of distinct content a session\n", per(e.unique))
-	for _, d := range set.Realised(20_000) {
+	if set.agent == nil {
+		return
+	}
+	for _, d := range set.agent.Realised(20_000) {
 		fmt.Fprintf(w, "  %-26s mean %-8.4g %s\n", d.Name, d.Mean, d.Dist)
 	}
 }
@@ -231,10 +250,16 @@ func describeSessions(w io.Writer, s *session) {
 		upTo = "up to "
 	}
 	fmt.Fprintf(w, "           %s%d sessions (--plan tells what to expect of them)\n", upTo, s.sessions.Sessions())
-	fmt.Fprintf(w, "target     %s\n", s.targetText)
-	if s.plan.SessionsRate.Inf() {
-		fmt.Fprintln(w, "arrivals   all sessions at once")
-		return
+	for _, note := range sessionNotes(s.sessions.recorded) {
+		fmt.Fprintf(w, "           %s\n", note)
 	}
-	fmt.Fprintf(w, "arrivals   %s, %s sessions/s; later steps as those before them end\n", s.plan.Arrival, s.plan.SessionsRate)
+	fmt.Fprintf(w, "target     %s\n", s.targetText)
+	switch r := s.plan.SessionsRate; {
+	case r.Inf():
+		fmt.Fprintln(w, "arrivals   all sessions at once")
+	case r == 0:
+		fmt.Fprintf(w, "arrivals   %s, as recorded; later steps as those before them end\n", s.plan.Arrival)
+	default:
+		fmt.Fprintf(w, "arrivals   %s, %s sessions/s; later steps as those before them end\n", s.plan.Arrival, r)
+	}
 }

@@ -62,7 +62,7 @@ are read back from there.`,
 			case printPlan:
 				return writePlan(env.Stdout, &p)
 			case dryRun && sessions == nil:
-				return exitf(exitUsage, "--plan: dataset %s has no sessions: leave it out, or use --dataset-name agent", p.DatasetName)
+				return exitf(exitUsage, "--plan: dataset %s has no sessions: leave it out, or use --dataset-name agent, or a trace with --trace-sessions closed", p.DatasetName)
 			case dryRun:
 				writePreview(env.Stdout, &p, sessions)
 				return nil
@@ -78,7 +78,7 @@ are read back from there.`,
 	flags = newPlanFlags(c, "load", "dataset", "target", "hardware", "pool", "speed", "engine", "output")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the figures as JSON")
 	c.Flags().BoolVar(&printPlan, "print-plan", false, "print the resolved plan and stop")
-	c.Flags().BoolVar(&dryRun, "plan", false, "print what to expect of the sessions of --dataset-name agent, and stop")
+	c.Flags().BoolVar(&dryRun, "plan", false, "print what to expect of sessions, generated or recorded, and stop")
 	flags.also = []string{"json", "print-plan", "plan"}
 	return c
 }

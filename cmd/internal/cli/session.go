@@ -52,7 +52,7 @@ type session struct {
 	interrupts <-chan os.Signal
 	release    func() // interrupts end the program again
 
-	sessions *agentLoad // nil: the load is set
+	sessions *sessionLoad // nil: the load is set
 	ended    *record.SessionLog
 
 	writer     *record.Writer
@@ -221,20 +221,26 @@ func (s *session) asked() fmt.Stringer {
 
 // openSessions makes c offer sessions. salt names the run.
 func (s *session) openSessions(c *dispatch.Config, salt uint64) error {
-	set, err := s.sessions.Scoped(agent.Scope(s.plan.AgentScope), salt)
-	if err != nil {
-		return fmt.Errorf("--agent-cache-scope: %w", err)
+	if s.sessions.agent != nil {
+		set, err := s.sessions.agent.Scoped(agent.Scope(s.plan.AgentScope), salt)
+		if err != nil {
+			return fmt.Errorf("--agent-cache-scope: %w", err)
+		}
+		s.sessions.sessionSet = set
+	}
+	if r := s.sessions.recorded; r != nil && r.PrefixesUnknown() {
+		c.PlannedCached = nil
 	}
 	if s.sessions.config != nil {
 		if err := s.writer.WriteFile(agentConfigName, s.sessions.config); err != nil {
 			return fmt.Errorf("--agent-config: %w", err)
 		}
 	}
+	var err error
 	if s.ended, err = record.NewSessionLog(s.dir, s.stamp == nil); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
-	s.sessions.Set = set
-	c.Sessions, c.MaxInFlight, c.ContinueOnError = set, s.plan.AgentInFlight, s.plan.AgentOnError == "continue"
+	c.Sessions, c.MaxInFlight, c.ContinueOnError = s.sessions, s.plan.AgentInFlight, s.plan.AgentOnError == "continue"
 	c.Live = s.plan.LiveHistory()
 	c.Drain, c.RecordSession = s.plan.SessionsDrain, s.ended.Write
 	return nil

@@ -16,23 +16,31 @@ func traceFormat(name, path string) (trace.Format, error) {
 	return trace.Detect(path)
 }
 
-// openTrace reads the plan's trace file.
-func openTrace(p plan.Plan) (datasets.Set, plan.Plan, error) {
+// openTrace reads the plan's trace file, and makes requests or sessions of it.
+func openTrace(p plan.Plan) (datasets.Set, *sessionLoad, plan.Plan, error) {
 	format, err := traceFormat(p.DatasetName, p.DatasetPath)
 	if err != nil {
-		return nil, p, err
+		return nil, nil, p, err
 	}
 	t, err := trace.Open(format, p.DatasetPath, trace.Options{Seed: p.Seed, SkipBadRows: p.SkipBadRows, OutputLen: p.CustomOut})
 	if err != nil {
-		return nil, p, err
+		return nil, nil, p, err
+	}
+	if p.TraceSessions, err = sessionMode(t, &p); err != nil {
+		return nil, nil, p, err
+	}
+	if p.InSessions() {
+		sessions, p, err := openRecorded(t, p)
+		return nil, sessions, p, err
 	}
 	if !t.Timed() && p.RequestRate == 0 {
-		return nil, p, fmt.Errorf("--request-rate: %s holds no times: how many requests a second? give a number, or inf for all at once", p.DatasetPath)
+		return nil, nil, p, fmt.Errorf("--request-rate: %s holds no times: how many requests a second? give a number, or inf for all at once", p.DatasetPath)
 	}
 	if !t.Timed() && p.Arrival == "trace" {
-		return nil, p, fmt.Errorf("--arrival: %s holds no times to replay", p.DatasetPath)
+		return nil, nil, p, fmt.Errorf("--arrival: %s holds no times to replay", p.DatasetPath)
 	}
-	return shapeTrace(t, p)
+	set, p, err := shapeTrace(t, p)
+	return set, nil, p, err
 }
 
 // shapeTrace slices, spreads, scales and repeats a trace as the plan says.
@@ -75,6 +83,19 @@ func traceNotes(set datasets.Set) []string {
 	default:
 		return nil
 	}
+	out := fileNotes(t)
+	if n := t.Sessions(); n > 0 && t.Timed() {
+		what := "at their recorded times"
+		if !t.Traits().Recorded {
+			what = "at their session's arrival and the waits since, as if answers took no time"
+		}
+		out = append(out, fmt.Sprintf("the requests of %d sessions are sent open-loop, %s: no step waits for the one before, as it would with --trace-sessions closed", n, what))
+	}
+	return out
+}
+
+// fileNotes are what the user should know of how a trace was read.
+func fileNotes(t *trace.Table) []string {
 	var out []string
 	s := t.Skipped()
 	if s.Bad > 0 {
@@ -88,13 +109,6 @@ func traceNotes(set datasets.Set) []string {
 	}
 	if t.Traits().Estimated {
 		out = append(out, "lengths are estimated from text, at 4 bytes a token")
-	}
-	if n := t.Sessions(); n > 0 && t.Timed() {
-		what := "at their recorded times"
-		if !t.Traits().Recorded {
-			what = "at their session's arrival and the waits since, as if answers took no time"
-		}
-		out = append(out, fmt.Sprintf("the requests of %d sessions are sent open-loop, %s: no step waits for the one before", n, what))
 	}
 	return out
 }

@@ -19,12 +19,9 @@ import (
 	"goodput/loadgen/target"
 )
 
-// openDataset makes the set that the plan names, and resolves the plan's
+// openDataset makes the generated set that the plan names, and resolves the plan's
 // remaining defaults with what the set turned out to be.
 func openDataset(p plan.Plan) (datasets.Set, plan.Plan, error) {
-	if plan.IsTrace(p.DatasetName) {
-		return openTrace(p)
-	}
 	p = p.WithDefaults(false, 0)
 	var set datasets.Set
 	var err error
