@@ -250,7 +250,7 @@ func describeSessions(w io.Writer, s *session) {
 		upTo = "up to "
 	}
 	fmt.Fprintf(w, "           %s%d sessions (--plan tells what to expect of them)\n", upTo, s.sessions.Sessions())
-	for _, note := range sessionNotes(s.sessions.recorded) {
+	for _, note := range sessionNotes(s.sessions.recorded, s.plan.SessionsDrain) {
 		fmt.Fprintf(w, "           %s\n", note)
 	}
 	fmt.Fprintf(w, "target     %s\n", s.targetText)

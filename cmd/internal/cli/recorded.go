@@ -2,7 +2,9 @@ package cli
 
 import (
 	"fmt"
+	"time"
 
+	"goodput/datasets"
 	"goodput/datasets/trace"
 	"goodput/loadgen/plan"
 )
@@ -57,11 +59,14 @@ func openRecorded(t *trace.Table, p plan.Plan) (*sessionLoad, plan.Plan, error) 
 
 // sessionNotes are what the user should know of how recorded sessions are replayed;
 // nil are none.
-func sessionNotes(s *trace.Sessions) []string {
+func sessionNotes(s *trace.Sessions, drain time.Duration) []string {
 	if s == nil {
 		return nil
 	}
 	out := fileNotes(s.Trace())
+	if n := outlasting(s, drain); n > 0 {
+		out = append(out, fmt.Sprintf("%d sessions wait for longer than --sessions-drain, %v, by themselves: those that arrive last can't complete", n, drain))
+	}
 	switch {
 	case s.GapsAsWaits():
 		out = append(out, "the trace holds no waits: a step follows on the end of the one before after the recorded time between their starts, which is too long by the recorded answer")
@@ -69,4 +74,21 @@ func sessionNotes(s *trace.Sessions) []string {
 		out = append(out, "the trace holds no waits: a step follows on the end of the one before at once")
 	}
 	return out
+}
+
+// outlasting counts the sessions whose main threads wait for longer than the drain.
+func outlasting(set datasets.SessionSet, drain time.Duration) int {
+	var s datasets.Session
+	n := 0
+	for i := range set.Sessions() {
+		set.Session(i, &s)
+		var waits time.Duration
+		for k := range s.Threads[0].Steps {
+			waits += s.Threads[0].Steps[k].Wait
+		}
+		if waits > drain {
+			n++
+		}
+	}
+	return n
 }
