@@ -141,7 +141,7 @@ func TestSessionsHoldTheTrace(t *testing.T) {
 		table := labTable(t, text)
 		o := trace.Shaping{Len: sessions * 2, Speed: rapid.Float64Range(0.5, 4).Draw(rt, "speed"), Jitter: time.Duration(rapid.IntRange(1, 3).Draw(rt, "jitter")) * time.Second}
 		set, err := trace.ShapeSessions(table, o)
-		if err != nil && strings.Contains(err.Error(), "one instant") {
+		if err != nil && (strings.Contains(err.Error(), "one instant") || strings.Contains(err.Error(), "no times of sessions")) {
 			return
 		}
 		if err != nil {
