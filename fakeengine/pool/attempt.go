@@ -192,7 +192,7 @@ func (a *attempt) refuse(status int, why string) {
 func (a *attempt) watch() {
 	p := a.pool
 	if d := p.patience[0]; d > 0 {
-		p.ttft.Add(&a.ttft, a.req.Intended.Add(d), a)
+		p.ttft.Add(&a.ttft, a.req.Intended.Add(a.req.Later+d), a)
 	}
 	if d := p.patience[1]; d > 0 {
 		p.total.Add(&a.total, a.req.Intended.Add(d), a)

@@ -36,6 +36,9 @@ type Config struct {
 	RecordSession func(s *record.Session)
 	// Identity goes into every row.
 	Identity Identity
+	// Client is what the client does beside sending each request once; the zero value:
+	// nothing.
+	Client Client
 	// IgnoreEOS asks for exactly the planned number of output tokens.
 	IgnoreEOS bool
 	// SLO is what a request is promised; the zero value promises nothing.

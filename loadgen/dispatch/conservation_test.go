@@ -45,7 +45,7 @@ type auditor struct {
 // audit is invariant 1 at one instant.
 func (a *auditor) audit() {
 	c := a.d.Counts()
-	if sum := c.Completed() + c.Failed() + c.Dropped() + c.Censored() + c.InFlight; sum != c.Scheduled {
+	if sum := c.Completed() + c.Failed() + c.Canceled() + c.Dropped() + c.Censored() + c.InFlight; sum != c.Scheduled {
 		a.t.Fatalf("conservation: %d scheduled, %d accounted for: %+v", c.Scheduled, sum, c)
 	}
 	if c.Scheduled != a.started || c.InFlight != a.started-int64(len(a.rows)) || c.Outcomes != a.ends {

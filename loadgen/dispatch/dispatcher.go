@@ -21,6 +21,7 @@ type Dispatcher struct {
 	cfg      Config
 	ids      rng.Family      // of the trace ids
 	canceler target.Canceler // nil if the target cannot cancel
+	patience *patience       // nil: each request is one attempt
 
 	arrivals arrivals
 	warm     warmup
@@ -34,6 +35,7 @@ type Dispatcher struct {
 
 	counts   Counts
 	counters Counters
+	attempts Attempts
 	stray    atomic.Int64
 	last     clock.Time // intended instant of the last arrival that was sent
 	err      error
@@ -58,13 +60,19 @@ const grace = 2 * time.Second
 
 // New checks the configuration. The run starts with Begin.
 func New(c Config) (*Dispatcher, error) {
-	if err := c.check(); err != nil {
+	err := c.check()
+	if err != nil {
 		return nil, err
 	}
 	d := &Dispatcher{cfg: c, ids: traceFamily(c.Identity.Salt), last: clock.Never, cutoff: clock.Never}
 	d.canceler, _ = c.Target.(target.Canceler)
 	d.arrivals.d = d
 	d.warm.opens = clock.Time(c.Warmup)
+	if c.Client.Active() {
+		if d.patience, err = newPatience(d); err != nil {
+			return nil, err
+		}
+	}
 	return d, nil
 }
 
@@ -129,19 +137,19 @@ func (a *arrivals) Fire(now clock.Time) {
 func (d *Dispatcher) start(now clock.Time, due schedule.Arrival) {
 	f := d.flying.take(d)
 	d.cfg.Set.Item(int(due.Item), &f.item)
-	f.began, f.thread, f.warm = now, nil, due.Warm
+	f.thread, f.warm = nil, due.Warm
 	it := &f.item
 	session, turn := due.Session, due.Turn
 	if session == 0 {
 		session, turn = it.Session, it.Turn
 	}
-	f.req = target.Request{
+	f.first.req = target.Request{
 		Seq: due.Seq, Intended: due.At,
 		Prompt: it.Prompt, In: it.In, Out: it.Out, OutKey: it.OutKey, Prefix: it.Prefix,
 		Session: session, Turn: turn, Class: due.Class, IgnoreEOS: d.cfg.IgnoreEOS,
 	}
 	if d.cfg.Assign != nil {
-		d.cfg.Assign.Fill(&f.req)
+		d.cfg.Assign.Fill(&f.first.req)
 	}
 	if due.Warm {
 		d.warm.inFlight++
@@ -157,48 +165,67 @@ func (d *Dispatcher) send(now clock.Time, t *thread) {
 	t.prompt()
 	f := d.flying.take(d)
 	st, id := &t.plan.Steps[t.next], t.s.plan.ID
-	f.began, f.thread, f.warm = now, t, false
+	f.thread, f.warm = t, false
 	quoted := d.cfg.Live && t.quoted()
 	f.item = datasets.Item{Prompt: t.context, In: st.In, Out: st.Out, OutKey: st.OutKey, Quoted: quoted, Session: id, Turn: uint16(t.next)}
-	f.req = target.Request{
+	f.first.req = target.Request{
 		Seq: id - 1, Intended: t.due, Prompt: t.context, In: st.In, Out: st.Out, OutKey: st.OutKey, Quoted: quoted,
 		Session: id, Turn: uint16(t.next), IgnoreEOS: d.cfg.IgnoreEOS,
 	}
 	if d.cfg.Assign != nil {
-		d.cfg.Assign.Fill(&f.req)
+		d.cfg.Assign.Fill(&f.first.req)
 	}
-	f.req.Seq = d.sessions.requests
+	f.first.req.Seq = d.sessions.requests
 	d.sessions.requests++
 	d.launch(now, f)
 }
 
 // launch hands a request to the target; f must not be touched after it.
 func (d *Dispatcher) launch(now clock.Time, f *flight) {
-	f.abandoned = false
+	f.begin()
+	a := &f.first
 	f.plannedCached = record.Null32
 	if d.cfg.PlannedCached != nil {
-		f.plannedCached = d.cfg.PlannedCached(&f.item, f.req.Scope())
+		f.plannedCached = d.cfg.PlannedCached(&f.item, a.req.Scope())
 	}
-	f.req.TraceID, f.req.SpanID = traceIDs(d.ids, f.req.Seq, 0)
-	d.begin(&f.asm, f)
-
+	a.req.TraceID, a.req.SpanID = traceIDs(d.ids, a.req.Seq)
 	d.flying.add(f)
 	d.counts.Scheduled++
 	if d.cfg.Monitor != nil {
 		d.cfg.Monitor.Started(now)
 	}
-	d.cfg.Target.Start(&f.req, d.newSink(f))
+	if d.patience != nil {
+		d.patience.admit(now, f)
+	}
+	d.try(now, f, a)
 }
 
-// begin starts f's row in a.
-func (d *Dispatcher) begin(a *observe.Assembler, f *flight) *record.Request {
-	row := a.Begin(&f.req, f.began)
+// try hands one attempt to the target; f must not be touched after it.
+func (d *Dispatcher) try(now clock.Time, f *flight, a *attempt) {
+	a.began, a.row = now, nil
+	f.tries++
+	f.live++
+	d.attempts.Sent++
+	d.begin(&a.asm, a)
+	s := d.newSink(a)
+	if d.patience == nil {
+		d.cfg.Target.Start(&a.req, s)
+		return
+	}
+	d.cfg.Target.Start(&a.req, d.patience.watch(a, s))
+}
+
+// begin starts the row of an attempt in asm.
+func (d *Dispatcher) begin(asm *observe.Assembler, a *attempt) *record.Request {
+	f := a.f
+	row := asm.Begin(&a.req, a.began)
 	id := &d.cfg.Identity
 	row.RunID, row.Arm, row.Trial, row.Shard = id.RunID, id.Arm, id.Trial, id.Shard
-	row.RequestID = d.texts.hex(f.req.TraceID)
-	row.PrefixKey = d.texts.number(f.req.Prefix)
+	row.RequestID = d.texts.request(&a.req)
+	row.Attempt, row.Hedge, row.AttemptDue = int32(a.req.Attempt), a.hedge, a.due
+	row.PrefixKey = d.texts.number(a.req.Prefix)
 	if f.thread == nil {
-		row.SessionID = d.texts.number(f.req.Session)
+		row.SessionID = d.texts.number(a.req.Session)
 	} else {
 		d.describe(f.thread, row)
 	}
@@ -210,14 +237,29 @@ func (d *Dispatcher) begin(a *observe.Assembler, f *flight) *record.Request {
 	return row
 }
 
-// ended takes back a flight whose attempt got its End.
-func (d *Dispatcher) ended(f *flight) {
-	d.counters.Anomalies.Add(f.asm.Anomalies())
+// ended takes back an attempt that got its End.
+func (d *Dispatcher) ended(a *attempt) {
+	d.counters.Anomalies.Add(a.asm.Anomalies())
+	f := a.f
 	if f.abandoned {
 		d.counters.LateEnds++
 		return
 	}
-	row, t := f.asm.Finish(d.cutoff), f.thread
+	a.row = a.asm.Finish(d.cutoff)
+	f.live--
+	if d.patience != nil && !d.patience.settle(a) {
+		return
+	}
+	if d.patience == nil {
+		f.winner = a
+	}
+	d.decide(f)
+}
+
+// decide ends a request whose attempts have all ended.
+func (d *Dispatcher) decide(f *flight) {
+	row, t := f.winner.row, f.thread
+	f.gen++
 	if t == nil {
 		d.land(f, row)
 		d.flying.idle = append(d.flying.idle, f)
@@ -229,8 +271,10 @@ func (d *Dispatcher) ended(f *flight) {
 
 // landStep is land for a step of a session, which then goes on.
 func (d *Dispatcher) landStep(f *flight, row *record.Request, t *thread) {
-	c := closing{outcome: row.Outcome, overflow: tooLong(row), at: row.Closed, from: row.Dispatched}
-	d.place(row, t)
+	c := closing{outcome: row.Outcome, overflow: tooLong(row), at: row.Closed, from: f.first.row.Dispatched}
+	if row.Attempt == 0 {
+		d.place(row, t)
+	}
 	d.land(f, row)
 	d.flying.idle = append(d.flying.idle, f)
 	t.s.landed(t, c)
@@ -272,6 +316,9 @@ func (d *Dispatcher) Counters() Counters {
 	c.Anomalies[observe.AfterEnd] += d.stray.Load()
 	return c
 }
+
+// Attempts is the account of attempts so far.
+func (d *Dispatcher) Attempts() Attempts { return d.attempts }
 
 // Interrupted reports whether Interrupt was called before the run was over.
 func (d *Dispatcher) Interrupted() bool { return d.interrupts > 0 }

@@ -54,29 +54,79 @@ func (d *Dispatcher) cut(now clock.Time) {
 	// request even if cancelling one ends others.
 	for _, f := range d.flying.all() {
 		if f.inAir() {
-			d.canceler.Cancel(&f.req)
+			d.cancel(f, nil)
 		}
 	}
 	d.finishIfEmpty()
+}
+
+// cancel gives up the live attempts at f, but for one; a request that waits for its
+// next attempt ends at once.
+func (d *Dispatcher) cancel(f *flight, but *attempt) {
+	if f.live == 0 {
+		d.patience.resign(f)
+		return
+	}
+	// An attempt may end within Cancel, and the request with it.
+	gen, tries := f.gen, f.tries
+	for i := 0; i < tries && f.gen == gen; i++ {
+		if a := f.attempt(i); a != but && a.row == nil {
+			d.canceler.Cancel(&a.req)
+		}
+	}
 }
 
 // abandon writes the rows of requests that nobody ends. What the target saw of
 // them stays unknown: it may still be writing to their assemblers.
 func (d *Dispatcher) abandon() {
 	for _, f := range d.flying.all() {
-		f.abandoned = true
-		d.begin(&d.spare, f)
-		d.counters.Abandoned++
-		row := d.spare.Abandon("unfinished when the drain ended, and no end was reported")
-		if f.thread == nil {
-			d.land(f, row)
-			continue
-		}
-		d.place(row, f.thread)
-		d.land(f, row)
-		f.thread.s.landed(f.thread, closing{outcome: record.Censored, from: clock.Never, at: clock.Never})
+		d.desert(f)
 	}
 	d.finishIfEmpty()
+}
+
+// desert writes the rows of f's attempts that got no End, the one that decides last.
+func (d *Dispatcher) desert(f *flight) {
+	if f.live == 0 {
+		d.patience.resign(f)
+		return
+	}
+	f.abandoned = true
+	d.counters.Abandoned++
+	left := f.live
+	for i := range f.tries {
+		a := f.attempt(i)
+		if a.row != nil {
+			continue
+		}
+		d.begin(&d.spare, a)
+		row := d.spare.Abandon("unfinished when the drain ended, and no end was reported")
+		if left--; left > 0 || f.winner != nil && f.winner.row != nil {
+			row.Final = false
+			d.cfg.Record(row)
+			continue
+		}
+		d.surrender(f, row)
+	}
+	if f.winner != nil && f.winner.row != nil {
+		d.surrender(f, f.winner.row)
+	}
+}
+
+// surrender is decide for a request whose flight is not used again.
+func (d *Dispatcher) surrender(f *flight, row *record.Request) {
+	f.gen++
+	t := f.thread
+	if t == nil {
+		d.land(f, row)
+		return
+	}
+	c := closing{outcome: row.Outcome, from: clock.Never, at: clock.Never}
+	if row.Attempt == 0 {
+		d.place(row, t)
+	}
+	d.land(f, row)
+	t.s.landed(t, c)
 }
 
 func (d *Dispatcher) finishIfEmpty() bool {

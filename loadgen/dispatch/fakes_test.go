@@ -60,6 +60,7 @@ type script struct {
 	Hang       bool // neither ends nor sends anything after its tokens
 	Status     int  // 0 is 200
 	Cause      target.Cause
+	RetryAfter time.Duration
 	Strays     int           // Ends after the End
 	StrayGap   time.Duration // between them
 	OnCancel   string        // "": End within Cancel; "later"; "never"; "much later"
@@ -90,6 +91,8 @@ type fake struct {
 	// started is told of each Start; nil: nobody.
 	started func(r *target.Request)
 	lag     time.Duration // Dispatched comes as late as this
+	// plays goes before script and knows the attempt; nil: script it is.
+	plays func(r *target.Request) script
 
 	live   map[*target.Request]*job
 	idle   []*job
@@ -125,7 +128,7 @@ func (f *fake) Start(r *target.Request, s target.Sink) {
 	} else {
 		j = new(job)
 	}
-	*j = job{t: f, r: r, s: s, seq: r.Seq, script: f.script(r.Seq)}
+	*j = job{t: f, r: r, s: s, seq: r.Seq, script: f.play(r)}
 	if j.script.Rank == 0 {
 		j.script.Rank = clock.RankStep
 	}
@@ -141,6 +144,13 @@ func (f *fake) Start(r *target.Request, s target.Sink) {
 		return
 	}
 	f.loop.At(now.Add(j.script.First), j.script.Rank, j)
+}
+
+func (f *fake) play(r *target.Request) script {
+	if f.plays != nil {
+		return f.plays(r)
+	}
+	return f.script(r.Seq)
 }
 
 func (j *job) Entity() uint64 { return j.seq }
@@ -167,7 +177,7 @@ func (j *job) Fire(now clock.Time) {
 func (j *job) end(now clock.Time, c target.Cause) {
 	j.over = true
 	delete(j.t.live, j.r)
-	j.result = target.Result{Cause: c, Status: j.script.Status}
+	j.result = target.Result{Cause: c, Status: j.script.Status, RetryAfter: int64(j.script.RetryAfter)}
 	if j.result.Status == 0 {
 		j.result.Status = 200
 	}

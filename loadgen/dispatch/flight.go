@@ -5,18 +5,14 @@ import (
 
 	"goodput/datasets"
 	"goodput/loadgen/clock"
-	"goodput/loadgen/observe"
 	"goodput/loadgen/target"
 )
 
-// flight is one request on its way. It is used again for another request once its
-// target has delivered End.
+// flight is one request on its way. It is used again for another request once each of
+// its attempts has got its End.
 type flight struct {
-	d     *Dispatcher
-	req   target.Request
-	item  datasets.Item
-	asm   observe.Assembler
-	began clock.Time
+	d    *Dispatcher
+	item datasets.Item
 	// thread is the line of steps of a session that the request belongs to; nil: none.
 	thread *thread
 	// plannedCached is for the row; abandoned: the row was written without an End.
@@ -24,6 +20,17 @@ type flight struct {
 	abandoned     bool
 	// warm: the request is of the warm-up.
 	warm bool
+
+	first attempt
+	again []*attempt // further attempts, and those of earlier requests behind them
+	// tries attempts were started, of which so many are live; winner is the one that
+	// decides the request, nil if that is open.
+	tries, live int
+	retried     int
+	winner      *attempt
+	hungUp      bool   // the client wants no answer any more
+	gen         uint32 // of the requests that the flight was used for
+
 	// prev and next are the neighbours among those in flight, in order of start.
 	prev, next *flight
 }
@@ -32,10 +39,10 @@ type flight struct {
 // event that should not come any more finds nothing, instead of the next request
 // that the flight is used for.
 type sink struct {
-	// flight is nil once the attempt has ended. The dispatcher clears it on the
-	// loop's goroutine; it is atomic for stray events from another one.
-	flight atomic.Pointer[flight]
-	stray  *atomic.Int64
+	// attempt is nil once it has ended. The dispatcher clears it on the loop's
+	// goroutine; it is atomic for stray events from another one.
+	attempt atomic.Pointer[attempt]
+	stray   *atomic.Int64
 }
 
 var _ target.RunSink = (*sink)(nil)
@@ -43,40 +50,40 @@ var _ target.RunSink = (*sink)(nil)
 // Event may be called from any goroutine, one at a time, and for End on the
 // loop's.
 func (s *sink) Event(e target.Event) {
-	f := s.flight.Load()
-	if f == nil {
+	a := s.attempt.Load()
+	if a == nil {
 		s.stray.Add(1)
 		return
 	}
-	f.asm.Event(e)
+	a.asm.Event(e)
 	if e.Kind == target.End {
-		s.flight.Store(nil)
-		f.d.ended(f)
+		s.attempt.Store(nil)
+		a.f.d.ended(a)
 	}
 }
 
 // Run is Event for many tokens.
 func (s *sink) Run(at []clock.Time, c target.Content, n int) {
-	f := s.flight.Load()
-	if f == nil {
+	a := s.attempt.Load()
+	if a == nil {
 		s.stray.Add(int64(len(at)))
 		return
 	}
-	f.asm.Run(at, c, n)
+	a.asm.Run(at, c, n)
 }
 
 // sinkSlab is how many sinks are allocated together. They are never reused, and
 // small enough that a run of a million requests leaves 16 MB to the collector.
 const sinkSlab = 512
 
-func (d *Dispatcher) newSink(f *flight) *sink {
+func (d *Dispatcher) newSink(a *attempt) *sink {
 	if len(d.sinks) == 0 {
 		d.sinks = make([]sink, sinkSlab)
 	}
 	s := &d.sinks[0]
 	d.sinks = d.sinks[1:]
 	s.stray = &d.stray
-	s.flight.Store(f)
+	s.attempt.Store(a)
 	return s
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"goodput/loadgen/rng"
+	"goodput/loadgen/target"
 )
 
 // attemptBits is the room for the attempt in the identity of a random stream.
@@ -15,14 +16,21 @@ const attemptBits = 8
 // traceFamily is what traceIDs draws from; see Identity.Salt.
 func traceFamily(salt uint64) rng.Family { return rng.Of(salt, "trace-id") }
 
-// traceIDs names one attempt of one request for W3C Trace Context, which forbids
+// traceIDs names the first attempt of a request for W3C Trace Context, which forbids
 // ids of all zeros. It depends on nothing but its arguments.
-func traceIDs(ids rng.Family, seq uint64, attempt uint8) (trace [16]byte, span [8]byte) {
-	s := ids.Stream(seq<<attemptBits | uint64(attempt))
+func traceIDs(ids rng.Family, seq uint64) (trace [16]byte, span [8]byte) {
+	s := ids.Stream(seq << attemptBits)
 	binary.BigEndian.PutUint64(trace[:8], s.Uint64())
 	binary.BigEndian.PutUint64(trace[8:], max(1, s.Uint64()))
 	binary.BigEndian.PutUint64(span[:], max(1, s.Uint64()))
 	return trace, span
+}
+
+// spanID is that of a later attempt, which belongs to the same trace.
+func spanID(ids rng.Family, seq uint64, attempt int) (span [8]byte) {
+	s := ids.Stream(seq<<attemptBits | uint64(attempt))
+	binary.BigEndian.PutUint64(span[:], max(1, s.Uint64()))
+	return span
 }
 
 // texts makes many small strings out of few allocations. A string stays valid, and
@@ -35,6 +43,15 @@ func (t *texts) hex(id [16]byte) string {
 	var b [2 * len(id)]byte
 	hex.Encode(b[:], id[:])
 	return t.keep(b[:])
+}
+
+// request is the name of an attempt on the wire: the trace's, and for a later one its
+// number, since servers tell requests apart by it.
+func (t *texts) request(r *target.Request) string {
+	if r.Attempt == 0 {
+		return t.hex(r.TraceID)
+	}
+	return r.Name()
 }
 
 // number is n in decimal; "" for 0, which names nothing.

@@ -265,6 +265,10 @@ func (a *Assembler) end(at clock.Time, res *target.Result) {
 	}
 	row.BytesIn, row.BytesOut = count64(res.BytesIn), count64(res.BytesOut)
 	row.Replica = res.Replica
+	if n := res.Net; n != nil {
+		row.URL = count32(n.URL)
+		row.DNS, row.Dial, row.TLS = count64(n.DNS), count64(n.Dial), count64(n.TLS)
+	}
 	a.odd[DecodeFallbacks] += int64(res.DecodeFallbacks)
 	if res.Server != nil {
 		serverAccount(row, res.Server)
@@ -305,6 +309,13 @@ func (a *Assembler) Finish(cutoff clock.Time) *record.Request {
 // returns it. Call it right after Begin, on an Assembler that takes no events.
 func (a *Assembler) Abandon(why string) *record.Request {
 	a.row.Outcome, a.row.Error = record.Censored, why
+	return &a.row
+}
+
+// Unsent closes a row whose attempt was never handed over, and returns it. Call it
+// right after Begin, on an Assembler that takes no events.
+func (a *Assembler) Unsent(o record.Outcome, why string) *record.Request {
+	a.row.Outcome, a.row.Error = o, why
 	return &a.row
 }
 

@@ -46,6 +46,7 @@ func identity() []column {
 func instants() []column {
 	return []column{
 		i64("intended", func(r *Request) *clock.Time { return &r.Intended }),
+		i64("attempt_due", func(r *Request) *clock.Time { return &r.AttemptDue }),
 		i64("dispatched", func(r *Request) *clock.Time { return &r.Dispatched }),
 		i64("permitted", func(r *Request) *clock.Time { return &r.Permitted }),
 		i64("conn", func(r *Request) *clock.Time { return &r.Conn }),
@@ -67,9 +68,11 @@ func instants() []column {
 
 func metrics() []column {
 	return []column{
-		derived("lag", (*Request).Lag, "dispatched", "intended"),
+		derived("lag", (*Request).Lag, "dispatched", "attempt_due", "intended"),
+		derived("prior", (*Request).Prior, "attempt_due", "intended"),
 		derived("client_queue", (*Request).ClientQueue, "permitted", "dispatched"),
 		derived("connect", (*Request).Connect, "conn", "permitted", "dispatched"),
+		derived("stream_wait", (*Request).StreamWait, "writing", "conn"),
 		derived("upload", (*Request).Upload, "wrote", "conn", "permitted", "dispatched"),
 		derived("ttft", (*Request).TTFT, "first_token", "intended"),
 		derived("ttft_send", (*Request).TTFTSend, "first_token", "writing"),
@@ -106,6 +109,10 @@ func results() []column {
 		i64("bytes_in", func(r *Request) *int64 { return &r.BytesIn }),
 		i64("bytes_out", func(r *Request) *int64 { return &r.BytesOut }),
 		tri("conn_reused", func(r *Request) *Tri { return &r.ConnReused }),
+		i32("url", func(r *Request) *int32 { return &r.URL }),
+		i64("dns", func(r *Request) *int64 { return &r.DNS }),
+		i64("dial", func(r *Request) *int64 { return &r.Dial }),
+		i64("tls", func(r *Request) *int64 { return &r.TLS }),
 		tri("slo_met", func(r *Request) *Tri { return &r.SLOMet }),
 		word("phase", phaseNames[:], func(r *Request) *Phase { return &r.Phase }),
 	}

@@ -12,9 +12,11 @@ type Definition struct {
 // the caller's own.
 func Definitions() []Definition {
 	return []Definition{
-		{"lag", "ns", "dispatched - intended: how late the generator was", ""},
+		{"lag", "ns", "dispatched - (attempt_due, or else intended): how late the generator was", ""},
+		{"prior", "ns", "attempt_due - intended: the attempts and waits before a retry or a hedge; latencies count them, since they begin at intended", "it is a first attempt"},
 		{"client_queue", "ns", "permitted - dispatched: the wait for the concurrency cap", "no cap is set"},
 		{"connect", "ns", "conn - (permitted, or else dispatched): the wait for a connection", "there is no connection, as in one process"},
+		{"stream_wait", "ns", "writing - conn: of upload, the wait for a stream of a shared connection (HTTP/2)", "there is no connection, as in one process"},
 		{"upload", "ns", "wrote - (conn, or else permitted, or else dispatched): what writing the request took", "it was not wholly written"},
 		{"ttft", "ns", "first_token - intended: what a user who pressed enter at the intended time waits, so a late generator hides nothing", "no token arrived"},
 		{"ttft_send", "ns", "first_token - writing: counted from the first byte of the request, as vLLM's client does", "no token arrived"},
@@ -29,7 +31,7 @@ func Definitions() []Definition {
 		{"attainment", "ratio", "requests of the window with slo_met / all requests scheduled in the window", "no SLO is set"},
 		{"success", "bool", "outcome = ok: 2xx, no error in the stream, a finish reason, usage or tokens, the terminal marker, and the length that was asked for when it was enforced", ""},
 		{"sct", "ns", "session completion time: last byte of the last step that something waits for - scheduled arrival of the session; model_time (requests) + wait_time (planned waits) + session_lag along the chain of steps that took longest", "a step of the session did not succeed"},
-		{"server_frontend", "ns", "server_ttft - (server_queue + server_prefill): the way to the scheduler and the wait for its next turn; ttft = lag + client_queue + connect + upload + d_ttft + server_frontend + server_queue + server_prefill, where a part that is null counts as 0", "the server's time is unknown"},
+		{"server_frontend", "ns", "server_ttft - (server_queue + server_prefill): the way to the scheduler and the wait for its next turn; ttft = prior + lag + client_queue + connect + upload + d_ttft + server_frontend + server_queue + server_prefill, where a part that is null counts as 0", "the server's time is unknown"},
 		{"server_spent", "ns", "the time in the server by cause, in columns server_spent_*; with server_preempted they sum to server_e2e", "the server's time is unknown"},
 		{"d_ttft", "ns", "(first_token - wrote) - server_ttft: what lies between client and server before the first token", "the server's time is unknown"},
 		{"d_e2e", "ns", "(done - wrote) - server_e2e", "the server's time is unknown"},

@@ -124,6 +124,8 @@ type Counts struct {
 	Failed    int64 `json:"failed"`
 	Dropped   int64 `json:"dropped"`
 	Censored  int64 `json:"censored"`
+	// Canceled requests were given up on purpose, by --cancel-rate.
+	Canceled int64 `json:"canceled"`
 }
 
 // Anchor ties an instant of the run to the wall clock.

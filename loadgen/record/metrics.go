@@ -6,8 +6,18 @@ import "goodput/loadgen/clock"
 // reader (report, monitor, gate) uses these, so that a name means one thing.
 // Each returns Null when the metric does not exist for r.
 
-// Lag is how late the generator was: dispatched - intended.
-func (r *Request) Lag() int64 { return diff(r.Dispatched, r.Intended) }
+// Lag is how late the generator was: dispatched - intended, and for a retry or a
+// hedge dispatched - attempt_due.
+func (r *Request) Lag() int64 {
+	if r.AttemptDue.Known() {
+		return diff(r.Dispatched, r.AttemptDue)
+	}
+	return diff(r.Dispatched, r.Intended)
+}
+
+// Prior is what went before a retry or a hedge: attempts that failed or were slow, and
+// the waits between them. Null for a first attempt.
+func (r *Request) Prior() int64 { return diff(r.AttemptDue, r.Intended) }
 
 // ClientQueue is the wait for the concurrency cap; Null without a cap.
 func (r *Request) ClientQueue() int64 { return diff(r.Permitted, r.Dispatched) }
@@ -15,6 +25,11 @@ func (r *Request) ClientQueue() int64 { return diff(r.Permitted, r.Dispatched) }
 // Connect is the wait for a connection, from when the request could be sent; Null
 // without one, as in one process.
 func (r *Request) Connect() int64 { return diff(r.Conn, r.sendable()) }
+
+// StreamWait is what passed between having a connection and writing to it: the wait
+// for a stream of a shared one (HTTP/2), else nothing. It is part of Upload. Null
+// without a connection.
+func (r *Request) StreamWait() int64 { return diff(r.Writing, r.Conn) }
 
 // Upload is what writing the request took, from when there was a connection (or,
 // in one process, from when it could be sent).

@@ -67,7 +67,7 @@ func instantsOf(r *Request) []*clock.Time {
 	return []*clock.Time{
 		&r.Intended, &r.Dispatched, &r.Permitted, &r.Conn, &r.Writing, &r.Wrote, &r.FirstByte, &r.FirstEvent,
 		&r.FirstRole, &r.FirstReasoning, &r.FirstContent, &r.FirstTool, &r.FirstToken, &r.LastToken, &r.UsageAt,
-		&r.Done, &r.Closed,
+		&r.Done, &r.Closed, &r.AttemptDue,
 	}
 }
 
@@ -76,6 +76,7 @@ func int64sOf(r *Request) []*int64 {
 		&r.RetryAfter, &r.BytesIn, &r.BytesOut, &r.ServerQueue, &r.ServerPrefill, &r.ServerDecode, &r.ServerTTFT,
 		&r.ServerE2E, &r.ServerPreempted, &r.ServerSpentFrontEnd, &r.ServerSpentQueue, &r.ServerSpentPrefill,
 		&r.ServerSpentDecode, &r.ServerSpentInterference, &r.ServerSpentTransfer, &r.DTTFT, &r.DE2E, &r.DTail, &r.DTPOT,
+		&r.DNS, &r.Dial, &r.TLS,
 	}
 }
 
@@ -84,7 +85,7 @@ func int32sOf(r *Request) []*int32 {
 		&r.PlannedPromptTokens, &r.PromptTokens, &r.PlannedOutputTokens, &r.OutputTokens, &r.ReasoningTokens,
 		&r.PlannedCachedTokens, &r.CachedTokens, &r.Chunks, &r.CoalescedTokens, &r.HTTPStatus, &r.ServerCachedTokens,
 		&r.ServerPreemptions, &r.ServerRecomputed, &r.ServerDrafts, &r.ServerDraftTokens, &r.ServerAcceptedTokens,
-		&r.ServerAttempts,
+		&r.ServerAttempts, &r.URL,
 	}
 }
 
@@ -433,6 +434,7 @@ func TestColumnsLimitWhatIsRead(t *testing.T) {
 // one of only that column.
 func TestDerivedColumnsNeedWhatTheySay(t *testing.T) {
 	row := plain(3, 4)
+	row.AttemptDue = row.Intended + 1
 	row.Permitted = row.Dispatched + 5
 	row.Conn = row.Permitted + 7
 	row.ServerTTFT, row.ServerQueue, row.ServerPrefill = 100, 20, 30

@@ -104,6 +104,10 @@ type Request struct {
 	FirstReasoning, FirstContent, FirstTool               clock.Time
 	FirstToken, LastToken, UsageAt, Done, Closed          clock.Time
 
+	// AttemptDue is when a retry or a hedge was to be sent; Never for a first attempt,
+	// which was due at Intended.
+	AttemptDue clock.Time
+
 	// Planned counts come from the workload, the others from the server's usage.
 	PlannedPromptTokens, PromptTokens int32
 	PlannedOutputTokens, OutputTokens int32
@@ -123,8 +127,12 @@ type Request struct {
 	BytesIn      int64
 	BytesOut     int64
 	ConnReused   Tri
-	SLOMet       Tri
-	Phase        Phase
+	URL          int32 // number of the base URL, from 0; Null32: there is only one
+	// DNS, Dial and TLS are what making the attempt's own connection took: its name,
+	// its connection (to the address that was reached), its handshake.
+	DNS, Dial, TLS int64
+	SLOMet         Tri
+	Phase          Phase
 
 	// The server's own account, and client minus server, in nanoseconds.
 	ServerQueue   int64
@@ -160,13 +168,15 @@ func (r *Request) Reset() {
 }
 
 var blank = Request{
-	Intended: clock.Never, Dispatched: clock.Never, Permitted: clock.Never, Conn: clock.Never,
+	AttemptDue: clock.Never,
+	Intended:   clock.Never, Dispatched: clock.Never, Permitted: clock.Never, Conn: clock.Never,
 	Writing: clock.Never, Wrote: clock.Never,
 	FirstByte: clock.Never, FirstEvent: clock.Never, FirstRole: clock.Never,
 	FirstReasoning: clock.Never, FirstContent: clock.Never, FirstTool: clock.Never,
 	FirstToken: clock.Never, LastToken: clock.Never, UsageAt: clock.Never, Done: clock.Never, Closed: clock.Never,
 	PlannedPromptTokens: Null32, PromptTokens: Null32, PlannedOutputTokens: Null32, OutputTokens: Null32,
 	ReasoningTokens: Null32, Chunks: Null32, CoalescedTokens: Null32, CachedTokens: Null32, PlannedCachedTokens: Null32,
+	URL: Null32, DNS: Null, Dial: Null, TLS: Null,
 	HTTPStatus: Null32, RetryAfter: Null, BytesIn: Null, BytesOut: Null,
 	ServerQueue: Null, ServerPrefill: Null, ServerDecode: Null, ServerTTFT: Null, ServerE2E: Null,
 	ServerSpentFrontEnd: Null, ServerSpentQueue: Null, ServerSpentPrefill: Null, ServerSpentDecode: Null,

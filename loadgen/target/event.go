@@ -95,8 +95,19 @@ type Result struct {
 	Replica string
 	// DecodeFallbacks counts chunks that needed a full JSON decode.
 	DecodeFallbacks int
+	// Net is how the connection came about, nil where there is none.
+	Net *Net
 	// Server is the server's own account of the request, nil if there is none.
 	Server *Server
+}
+
+// Net is what the transport did for an attempt.
+type Net struct {
+	// URL is the number of the base URL, from 0; Unknown where there is only one.
+	URL int
+	// DNS, Dial and TLS are the parts of making a connection, in nanoseconds, as far as
+	// it was made for this attempt; a negative one did not happen, or is unknown.
+	DNS, Dial, TLS int64
 }
 
 // Source says where a Server account comes from.

@@ -1,6 +1,10 @@
 package target
 
 import (
+	"encoding/hex"
+	"strconv"
+	"time"
+
 	"goodput/datasets"
 	"goodput/loadgen/clock"
 )
@@ -15,6 +19,11 @@ type Request struct {
 	Seq uint64
 	// Intended is the instant at which the schedule wants the request sent.
 	Intended clock.Time
+	// Attempt numbers the attempts at the request, from 0. Later is how long after
+	// Intended this one was due, for what a target allows each attempt; the whole
+	// request is allowed its time from Intended.
+	Attempt int
+	Later   time.Duration
 	// Prompt, In, Out and OutKey are the planned content (datasets.Item).
 	Prompt  []Span
 	In, Out int
@@ -41,6 +50,16 @@ type Request struct {
 	// TraceID and SpanID identify the attempt on the wire (W3C Trace Context).
 	TraceID [16]byte
 	SpanID  [8]byte
+}
+
+// Name tells the attempt apart from all others of the run, as X-Request-Id does on the
+// wire: the trace id, and behind a hyphen the number of any attempt but the first.
+func (r *Request) Name() string {
+	id := hex.EncodeToString(r.TraceID[:])
+	if r.Attempt == 0 {
+		return id
+	}
+	return id + "-" + strconv.Itoa(r.Attempt)
 }
 
 // Adapter is a LoRA adapter: its name on the wire, and its place among those of the

@@ -113,7 +113,7 @@ func (a *attempt) header() http.Header {
 	h["Accept"] = []string{"text/event-stream"}
 	if a.req.TraceID != ([16]byte{}) {
 		id := hex.EncodeToString(a.req.TraceID[:])
-		h["X-Request-Id"] = []string{id}
+		h["X-Request-Id"] = []string{a.req.Name()}
 		if a.req.SpanID != ([8]byte{}) {
 			h["Traceparent"] = []string{"00-" + id + "-" + hex.EncodeToString(a.req.SpanID[:]) + "-01"}
 		}

@@ -119,7 +119,7 @@ func (c *Client) Start(r *target.Request, s target.Sink) {
 	a := &attempt{c: c, req: r, sink: s, ctx: ctx, cancel: cancel, scanner: c.scanner()}
 	c.live[r] = a
 	if d := c.cfg.TTFTTimeout; d > 0 {
-		c.ttft.Add(&a.ttft, r.Intended.Add(d), a)
+		c.ttft.Add(&a.ttft, r.Intended.Add(r.Later+d), a)
 	}
 	if d := c.cfg.RequestTimeout; d > 0 {
 		c.total.Add(&a.total, r.Intended.Add(d), a)
