@@ -50,7 +50,7 @@ func New(c Config, decode int, loop clock.Loop, replica func(i int) *engine.Engi
 		return nil, fmt.Errorf("setting up the link between prefill and decode replicas: %w", err)
 	}
 	p := &Prefill{replica: replica, most: c.MaxLocalPrefill, replicas: c.Replicas}
-	fleet, err := router.NewFleet(c.Policy, c.Replicas, func(i int, l *router.Load) {
+	fleet, err := router.NewFleet(c.Policy, c.Replicas, func(i int, _ *router.Request, l *router.Load) {
 		s := replica(i).Stats()
 		l.Waiting, l.Running, l.KVUsed, l.AsOf = s.Waiting, s.Running, s.KVUsed, loop.Now()
 	})

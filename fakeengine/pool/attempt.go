@@ -79,8 +79,9 @@ func (a *attempt) begin(r *target.Request, s target.Sink) {
 		a.hashes = r.PrefixHashes(a.hashes, p.block)
 	}
 	if p.routed {
-		a.route.Prefix = a.hashes[:min(len(a.hashes), r.In/p.block)]
+		a.route.Prefix, a.route.Block = a.hashes[:min(len(a.hashes), r.In/p.block)], p.block
 	}
+	a.route.At = p.loop.Now()
 	a.seq.Reset()
 	// Numbers in order of starting: the senders' own may repeat, because of
 	// retries.
@@ -114,6 +115,7 @@ func (a *attempt) Tokens(s *engine.Seq, now clock.Time, n int) {
 	if !a.answered {
 		a.answered = true
 		a.pool.ttft.Remove(&a.ttft)
+		a.pool.fleet.FirstToken(&a.route, a.replica-a.pool.first, now)
 		a.head(now, statusOK)
 	}
 	if a.garbled() {
@@ -146,9 +148,9 @@ func (a *attempt) tell() {
 
 // Finished implements engine.Sink.
 func (a *attempt) Finished(s *engine.Seq, now clock.Time, why engine.Finish) {
-	a.leave()
 	a.tell()
 	if why == engine.Aborted {
+		a.leave(0)
 		if a.why == "" {
 			a.pool.n.canceled++
 		} else {
@@ -162,6 +164,7 @@ func (a *attempt) Finished(s *engine.Seq, now clock.Time, why engine.Finish) {
 		a.later()
 		return
 	}
+	a.leave(statusOK)
 	a.pool.n.completed++
 	reason := "length"
 	if why == engine.Stop {
@@ -179,7 +182,7 @@ func (a *attempt) Finished(s *engine.Seq, now clock.Time, why engine.Finish) {
 
 // refuse ends an attempt that no engine took.
 func (a *attempt) refuse(status int, why string) {
-	a.leave()
+	a.leave(status)
 	a.refused = true
 	a.result = target.Result{
 		Cause: target.CauseEOF, Status: status, Err: why,
@@ -206,12 +209,17 @@ func (a *attempt) Expire(id uint64) {
 	a.abort()
 }
 
-// leave takes the attempt off the books of the pool and the router.
-func (a *attempt) leave() {
+// leave takes the attempt off the books of the pool and the router, with the
+// status that the router sees; 0: none.
+func (a *attempt) leave(status int) {
 	a.pool.ttft.Remove(&a.ttft)
 	a.pool.total.Remove(&a.total)
 	delete(a.pool.live, a.req)
-	a.pool.fleet.Done(&a.route, a.replica-a.pool.first)
+	e := router.End{At: a.pool.loop.Now(), FirstToken: clock.Never, Out: a.seq.Output, Status: status}
+	if a.answered {
+		e.FirstToken = a.seq.FirstToken
+	}
+	a.pool.fleet.Done(&a.route, a.replica-a.pool.first, e)
 }
 
 // account fills in the result with what the engine measured; ended is Never if

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"goodput/fakeengine/disagg"
+	"goodput/fakeengine/router"
 	"goodput/loadgen/clock"
 	"goodput/loadgen/target"
 )
@@ -29,7 +30,7 @@ func (a *attempt) submit() error {
 		err = p.prefill.Start(&a.handoff, &a.seq, a.source, a.replica, a)
 	}
 	if err != nil {
-		p.prefill.Fleet().Done(&a.prompted, a.source)
+		p.prefill.Fleet().Done(&a.prompted, a.source, router.End{At: p.loop.Now(), FirstToken: clock.Never})
 		return err
 	}
 	a.remote = true
@@ -38,8 +39,8 @@ func (a *attempt) submit() error {
 }
 
 // Prefilled implements disagg.Owner.
-func (a *attempt) Prefilled(*disagg.Handoff, clock.Time) {
-	a.pool.prefill.Fleet().Done(&a.prompted, a.source)
+func (a *attempt) Prefilled(_ *disagg.Handoff, now clock.Time) {
+	a.pool.prefill.Fleet().Done(&a.prompted, a.source, router.End{At: now, FirstToken: clock.Never, Out: 1, Status: statusOK})
 }
 
 // abort takes the sequence out of the replicas.

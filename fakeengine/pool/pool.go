@@ -59,6 +59,12 @@ type Pool struct {
 	routed bool // the policy reads prefix hashes
 	ranked bool // engines schedule by priority
 
+	// What observe needs: whose place is being picked, and scratch for the adapters of
+	// a replica, which holds so many.
+	picking          *attempt
+	running, waiting []uint16
+	loras            int
+
 	patience    [2]time.Duration // to the first token, to the end; 0: no end
 	ttft, total clock.Deadlines
 
@@ -94,6 +100,7 @@ func New(c Config) (*Pool, error) {
 		drafts: c.Engine.Speculation.Model != nil,
 		ranked: c.Engine.Policy == engine.Priority,
 		live:   make(map[*target.Request]*attempt),
+		loras:  c.Engine.LoRA.MaxLoras,
 	}
 	p.patience = [2]time.Duration{c.TTFTTimeout, c.RequestTimeout}
 	p.ttft.Init(c.Loop, uint64(target.CauseTTFTTimeout))
@@ -142,6 +149,7 @@ func (p *Pool) Start(r *target.Request, s target.Sink) {
 		s.Event(target.Event{At: now, Kind: k})
 	}
 	p.live[r] = a
+	p.picking = a
 	a.replica = p.fleet.Pick(&a.route) + p.first
 	if err := p.submit(a); err != nil {
 		a.turnAway(err)
@@ -190,10 +198,18 @@ func (p *Pool) Load(i int) router.Load {
 
 // observe is what the router sees of an engine that answers: its state of this
 // instant.
-func (p *Pool) observe(i int, l *router.Load) {
-	s := p.engines[p.first+i].Stats()
+func (p *Pool) observe(i int, r *router.Request, l *router.Load) {
+	e := p.engines[p.first+i]
+	s := e.Stats()
 	l.Waiting, l.Running, l.KVUsed = s.Waiting, s.Running, s.KVUsed
 	l.AsOf = p.loop.Now()
+	if p.fleet.Reads(router.EngineCache) {
+		l.Cached = e.CachedTokens(&p.picking.seq)
+	}
+	if p.fleet.Reads(router.EngineAdapters) {
+		p.running, p.waiting = e.AppendAdapters(p.running[:0], p.waiting[:0])
+		l.Adapter = router.StateOf(r.Adapter, p.running, p.waiting, p.loras)
+	}
 }
 
 // take returns an attempt that nobody uses: one that has ended, or a new one.

@@ -340,7 +340,7 @@ func TestSignals(t *testing.T) {
 	// Two prompts of 10 blocks with one token each behind them.
 	want := []router.Load{
 		{AsOf: clock.Time(15 * time.Millisecond)},
-		{Outstanding: 3, Tokens: 480, Waiting: 1, Running: 2, KVUsed: 22.0 / 1024, AsOf: clock.Time(15 * time.Millisecond)},
+		{ID: 1, Answering: 2, Outstanding: 3, Tokens: 480, Waiting: 1, Running: 2, KVUsed: 22.0 / 1024, AsOf: clock.Time(15 * time.Millisecond)},
 	}
 	if diff := cmp.Diff(want, n.up, cmp.Comparer(func(a, b float64) bool { return a-b < 1e-12 && b-a < 1e-12 })); diff != "" {
 		t.Error(diff)

@@ -118,7 +118,7 @@ func checkNoStarvation(t *testing.T, spec string) {
 		live[i]++
 		order = append(order, i)
 		if k >= 10*n { // the oldest one ends
-			f.Done(&r, order[0])
+			f.Done(&r, order[0], ended)
 			live[order[0]]--
 			order = order[1:]
 		}
@@ -139,7 +139,7 @@ func checkAllocs(t *testing.T, spec string) {
 		t.Fatal(err)
 	}
 	r := router.Request{InTokens: 100}
-	if n := testing.AllocsPerRun(1000, func() { f.Done(&r, f.Pick(&r)) }); n != 0 {
+	if n := testing.AllocsPerRun(1000, func() { f.Done(&r, f.Pick(&r), ended) }); n != 0 {
 		t.Errorf("%v allocations per pick", n)
 	}
 }
@@ -179,7 +179,7 @@ func BenchmarkPick(b *testing.B) {
 				b.ReportAllocs()
 				k := 0
 				for b.Loop() {
-					f.Done(&r, window[k])
+					f.Done(&r, window[k], ended)
 					window[k] = f.Pick(&r)
 					if k++; k == len(window) {
 						k = 0

@@ -10,6 +10,9 @@ import (
 	"goodput/loadgen/clock"
 )
 
+// ended is the end of a request that had no answer.
+var ended = router.End{FirstToken: clock.Never}
+
 // emptiest takes the replica with the least KV in use, and writes down what it
 // is told.
 type emptiest struct {
@@ -39,7 +42,7 @@ func (p *emptiest) Placed(r *router.Request, i int) {
 	p.log = append(p.log, fmt.Sprintf("placed %d on %d", r.Session, i))
 }
 
-func (p *emptiest) Done(r *router.Request, i int) {
+func (p *emptiest) Done(r *router.Request, i int, _ *router.End) {
 	p.log = append(p.log, fmt.Sprintf("done %d on %d", r.Session, i))
 }
 
@@ -48,7 +51,7 @@ func (p *emptiest) String() string { return "emptiest" }
 func TestFleetObservesAndTeaches(t *testing.T) {
 	kv := []float64{.9, .5, .2}
 	p := &emptiest{}
-	f, err := router.NewFleet(p, 3, func(i int, l *router.Load) {
+	f, err := router.NewFleet(p, 3, func(i int, _ *router.Request, l *router.Load) {
 		if l.AsOf != clock.Never && l.AsOf != clock.Time(7) {
 			t.Errorf("replica %d was seen at %v before", i, l.AsOf)
 		}
@@ -63,7 +66,7 @@ func TestFleetObservesAndTeaches(t *testing.T) {
 	if i != 2 || j != 2 {
 		t.Errorf("picked %d and %d, want 2", i, j)
 	}
-	want := router.Load{Outstanding: 2, Tokens: 15, KVUsed: .2, AsOf: 7}
+	want := router.Load{ID: 2, Since: 2, Outstanding: 2, Tokens: 15, KVUsed: .2, AsOf: 7}
 	if diff := cmp.Diff(want, f.Load(2)); diff != "" {
 		t.Error(diff)
 	}
@@ -71,9 +74,9 @@ func TestFleetObservesAndTeaches(t *testing.T) {
 	if i := f.Pick(a); i != 1 {
 		t.Errorf("picked %d, want 1", i)
 	}
-	f.Done(a, i)
-	f.Done(b, j)
-	f.Done(a, 1)
+	f.Done(a, i, ended)
+	f.Done(b, j, ended)
+	f.Done(a, 1, ended)
 	wantLog := []string{
 		"picked 2 with 0 out", "placed 1 on 2", "picked 2 with 1 out", "placed 2 on 2",
 		"picked 1 with 0 out", "placed 1 on 1", "done 1 on 2", "done 2 on 2", "done 1 on 1",
@@ -87,7 +90,10 @@ func TestFleetObservesAndTeaches(t *testing.T) {
 func TestFleetObservesOnDemand(t *testing.T) {
 	for _, info := range router.Names() {
 		p := build(t, info.Name, 0)
-		f, err := router.NewFleet(p, 2, func(int, *router.Load) { t.Errorf("%s: observed", p) })
+		if _, ok := p.(router.Reader); ok {
+			continue
+		}
+		f, err := router.NewFleet(p, 2, func(int, *router.Request, *router.Load) { t.Errorf("%s: observed", p) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +133,7 @@ func TestFleetPanicsOnDoneWithoutPick(t *testing.T) {
 	}()
 	r := &router.Request{InTokens: 1}
 	f.Pick(r) // replica 0
-	f.Done(r, 1)
+	f.Done(r, 1, ended)
 }
 
 func ExampleFleet() {
@@ -143,7 +149,7 @@ func ExampleFleet() {
 	}
 	r := &router.Request{InTokens: 100}
 	a, b := f.Pick(r), f.Pick(r)
-	f.Done(r, b)
+	f.Done(r, b, router.End{FirstToken: clock.Never})
 	c := f.Pick(r)
 	fmt.Println(a, b, c, f.Load(0).Outstanding, f.Load(1).Tokens)
 	// Output: 0 1 1 1 100

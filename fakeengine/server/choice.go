@@ -1,6 +1,8 @@
 package server
 
 import (
+	"net/http"
+
 	"goodput/fakeengine/disagg"
 	"goodput/fakeengine/engine"
 	"goodput/loadgen/clock"
@@ -52,6 +54,9 @@ func (c *choice) Tokens(s *engine.Seq, now clock.Time, n int) {
 	r := st.srv.replicas[st.replica]
 	r.tally.output(s, now, c.outputs, n)
 	c.outputs = now
+	if !st.began.Known() {
+		st.begin(now)
+	}
 	if st.quiet {
 		return
 	}
@@ -80,7 +85,11 @@ func (c *choice) Finished(s *engine.Seq, _ clock.Time, why engine.Finish) {
 	st.srv.lookForFullKV(st.replica)
 	st.open--
 	if st.open == 0 {
-		st.leave()
+		status := http.StatusOK
+		if why == engine.Aborted {
+			status = 0 // the client or the replica is gone
+		}
+		st.leave(status)
 	}
 	st.mu.Lock()
 	c.ended, c.why = true, why

@@ -145,7 +145,7 @@ func (x *exchange) read(f *front, a api) *apiError {
 		st.route.Session = max(1, xxhash.Sum64String(session))
 	}
 	if s.named {
-		st.route.Prefix = st.prompt.names
+		st.route.Prefix, st.route.Block = st.prompt.names, s.engine.BlockSize
 	}
 	x.choose()
 	return nil

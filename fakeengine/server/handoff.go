@@ -1,8 +1,11 @@
 package server
 
 import (
+	"net/http"
+
 	"goodput/fakeengine/disagg"
 	"goodput/fakeengine/engine"
+	"goodput/fakeengine/router"
 	"goodput/loadgen/clock"
 )
 
@@ -29,7 +32,7 @@ func (st *stream) handOver() *apiError {
 		st.open++
 	}
 	if err != nil {
-		fleet.Done(&st.prompted, st.source)
+		fleet.Done(&st.prompted, st.source, router.End{At: s.loop.Now(), FirstToken: clock.Never, Status: err.status})
 		return err
 	}
 	st.remote, st.computed = true, st.open
@@ -37,7 +40,7 @@ func (st *stream) handOver() *apiError {
 }
 
 // Prefilled implements disagg.Owner.
-func (c *choice) Prefilled(h *disagg.Handoff, _ clock.Time) {
+func (c *choice) Prefilled(h *disagg.Handoff, now clock.Time) {
 	st := c.st
 	s, why := h.Prompt(), engine.Length
 	if !s.FirstToken.Known() {
@@ -51,7 +54,7 @@ func (c *choice) Prefilled(h *disagg.Handoff, _ clock.Time) {
 	l.end(s, why)
 	st.srv.lookForFullKV(st.source)
 	if st.computed--; st.computed == 0 {
-		st.srv.prefill.Fleet().Done(&st.prompted, st.source)
+		st.srv.prefill.Fleet().Done(&st.prompted, st.source, router.End{At: now, FirstToken: clock.Never, Out: len(st.choices), Status: http.StatusOK})
 	}
 }
 

@@ -100,6 +100,7 @@ type Server struct {
 	families [histograms]family // shared by all replicas
 	faults   *fault.Player
 	build    engine.Builder
+	picking  *stream           // whose place is being picked; the loop's
 	kvFull   func(replica int) // nil: nobody wants to know, or knows
 
 	mu       sync.Mutex
@@ -197,10 +198,18 @@ func (s *Server) equip(i int, r *replica) error {
 }
 
 // observe is what the router sees of an engine that answers: its state of this instant.
-func (s *Server) observe(i int, l *router.Load) {
-	st := s.replicas[s.first+i].engine.Stats()
+func (s *Server) observe(i int, r *router.Request, l *router.Load) {
+	e := s.replicas[s.first+i].engine
+	st := e.Stats()
 	l.Waiting, l.Running, l.KVUsed = st.Waiting, st.Running, st.KVUsed
 	l.AsOf = s.loop.Now()
+	if s.fleet.Reads(router.EngineCache) {
+		l.Cached = e.CachedTokens(&s.picking.choices[0].seq)
+	}
+	if s.fleet.Reads(router.EngineAdapters) {
+		running, waiting := e.AppendAdapters(nil, nil)
+		l.Adapter = router.StateOf(r.Adapter, running, waiting, s.engine.LoRA.MaxLoras)
+	}
 }
 
 // lookForFullKV tells, once, that blocks were short at replica i.

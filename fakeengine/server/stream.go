@@ -26,8 +26,9 @@ type stream struct {
 	quiet   bool // nobody waits for single tokens
 
 	// The loop's, and the handler's after placed.
-	replica int // where it went
-	open    int // choices in an engine
+	replica int        // where it went
+	open    int        // choices in an engine
+	began   clock.Time // of the first token of any choice
 	// remote: source computes the prompt, for so many choices still; prompted is how
 	// it was routed there.
 	remote   bool
@@ -75,13 +76,14 @@ var (
 // Fire routes the request and hands it to a replica.
 func (e *submission) Fire(clock.Time) {
 	st := (*stream)(e)
-	st.replica, st.open, st.remote = st.pinned, 0, false
+	st.replica, st.open, st.remote, st.began = st.pinned, 0, false, clock.Never
 	if st.pinned == anyReplica {
+		st.route.At, st.srv.picking = st.srv.loop.Now(), st
 		st.replica = st.srv.fleet.Pick(&st.route) + st.srv.first
 	}
 	err := st.submit()
 	if err != nil {
-		st.leave()
+		st.leave(err.status)
 	}
 	st.mu.Lock()
 	if err == nil {
@@ -151,11 +153,27 @@ func (st *stream) drop() {
 	}
 }
 
-// leave takes the request off the router's books.
-func (st *stream) leave() {
+// begin tells the router that the answer has begun.
+func (st *stream) begin(now clock.Time) {
+	st.began = now
 	if st.pinned == anyReplica {
-		st.srv.fleet.Done(&st.route, st.replica-st.srv.first)
+		st.srv.fleet.FirstToken(&st.route, st.replica-st.srv.first, now)
 	}
+}
+
+// leave takes the request off the router's books, with the status that the router
+// sees; one that was given up has none.
+func (st *stream) leave(status int) {
+	if st.pinned != anyReplica {
+		return
+	}
+	out := 0
+	for i := range st.choices {
+		out += st.choices[i].seq.Output
+	}
+	st.srv.fleet.Done(&st.route, st.replica-st.srv.first, router.End{
+		At: st.srv.loop.Now(), FirstToken: st.began, Out: out, Status: status,
+	})
 }
 
 func (st *stream) wake() {
