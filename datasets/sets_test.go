@@ -64,12 +64,48 @@ func genRandom(t *rapid.T) datasets.Random {
 	return p
 }
 
-func genSet(t *rapid.T) datasets.Set {
-	if rapid.Bool().Draw(t, "random") {
-		s, err := datasets.NewRandom(genRandom(t))
-		return must(t, s, err)
+func genSharedPrefix(t *rapid.T) datasets.SharedPrefix {
+	p := datasets.SharedPrefix{
+		Groups:    rapid.IntRange(1, 8).Draw(t, "groups"),
+		GlobalLen: rapid.IntRange(0, 40).Draw(t, "global"), SystemLen: rapid.IntRange(0, 40).Draw(t, "system"),
+		QuestionLen: rapid.IntRange(1, 40).Draw(t, "question"), OutputLen: rapid.IntRange(1, 40).Draw(t, "output"),
+		RangeRatio: rapid.Float64Range(0, 0.999).Draw(t, "ratio"),
+		Turns:      rapid.IntRange(1, 4).Draw(t, "turns"),
+		Zipf:       rapid.SampledFrom([]float64{0, 0.5, 1, 2}).Draw(t, "zipf"),
+		Seed:       rapid.Uint64().Draw(t, "seed"), Shuffle: rapid.Bool().Draw(t, "shuffle"),
 	}
-	s, err := datasets.NewPrefixRepetition(genPrefixRepetition(t))
+	if p.Tenants = rapid.IntRange(0, p.Groups).Draw(t, "tenants"); p.Tenants > 0 {
+		p.TenantLen = rapid.IntRange(0, 40).Draw(t, "tenant")
+	}
+	p.NumPrompts = p.Groups*p.Turns + rapid.IntRange(0, 40).Draw(t, "more prompts")
+	return p
+}
+
+func genRAG(t *rapid.T) datasets.RAG {
+	p := datasets.RAG{
+		Documents: rapid.IntRange(1, 50).Draw(t, "documents"), DocumentLen: rapid.IntRange(1, 40).Draw(t, "document"),
+		SystemLen: rapid.IntRange(0, 40).Draw(t, "system"), QuestionLen: rapid.IntRange(1, 40).Draw(t, "question"),
+		OutputLen: rapid.IntRange(1, 40).Draw(t, "output"), RangeRatio: rapid.Float64Range(0, 0.999).Draw(t, "ratio"),
+		Zipf: rapid.SampledFrom([]float64{0, 0.5, 1, 10}).Draw(t, "zipf"), ByRank: rapid.Bool().Draw(t, "by rank"),
+		NumPrompts: rapid.IntRange(1, 40).Draw(t, "prompts"), Seed: rapid.Uint64().Draw(t, "seed"),
+	}
+	p.K = rapid.IntRange(1, min(p.Documents, 8)).Draw(t, "k")
+	return p
+}
+
+func genSet(t *rapid.T) datasets.Set {
+	var s datasets.Set
+	var err error
+	switch rapid.IntRange(0, 3).Draw(t, "kind") {
+	case 0:
+		s, err = datasets.NewRandom(genRandom(t))
+	case 1:
+		s, err = datasets.NewPrefixRepetition(genPrefixRepetition(t))
+	case 2:
+		s, err = datasets.NewSharedPrefix(genSharedPrefix(t))
+	default:
+		s, err = datasets.NewRAG(genRAG(t))
+	}
 	return must(t, s, err)
 }
 
@@ -168,7 +204,20 @@ func goldenSets(t *testing.T) []datasets.Set {
 	random, err3 := datasets.NewRandom(datasets.Random{
 		InputLen: 1024, OutputLen: 128, PrefixLen: 50, RangeRatio: 0.5, NumPrompts: 100, Seed: 1,
 	})
-	return []datasets.Set{must(t, grouped, err1), must(t, shuffled, err2), must(t, random, err3)}
+	shared, err4 := datasets.NewSharedPrefix(datasets.SharedPrefix{
+		Groups: 8, GlobalLen: 64, Tenants: 2, TenantLen: 128, SystemLen: 512, QuestionLen: 100, OutputLen: 50, RangeRatio: 0.5,
+		Turns: 2, NumPrompts: 100, Zipf: 1, Seed: 1,
+	})
+	rag, err5 := datasets.NewRAG(datasets.RAG{
+		Documents: 1000, K: 2, DocumentLen: 300, RangeRatio: 0.5, SystemLen: 100, QuestionLen: 30, OutputLen: 200, Zipf: 1, ByRank: true, NumPrompts: 100, Seed: 1,
+	})
+	drawn, err6 := datasets.NewPrefixRepetition(datasets.PrefixRepetition{
+		PrefixLen: 256, SuffixLen: 256, NumPrefixes: 30, OutputLen: 128, NumPrompts: 100, Zipf: 1, Seed: 1, Shuffle: true,
+	})
+	return []datasets.Set{
+		must(t, grouped, err1), must(t, shuffled, err2), must(t, random, err3),
+		must(t, shared, err4), must(t, rag, err5), must(t, drawn, err6),
+	}
 }
 
 // TestGolden holds what a seed stands for: a change makes runs of two releases
@@ -188,6 +237,15 @@ func TestGolden(t *testing.T) {
 		"random(input 1024, output 128, prefix 50, range ratio 0.5, prompts 100, seed 1)",
 		"{Prompt:[{Key:10982783258609695796 Tokens:50 Private:false} {Key:3496424894185081776 Tokens:997 Private:true}] In:1047 Out:139 OutKey:9810710564981178931 Prefix:1 At:0s Session:0 Turn:0}",
 		"{Prompt:[{Key:10982783258609695796 Tokens:50 Private:false} {Key:16087774959532271993 Tokens:747 Private:true}] In:797 Out:68 OutKey:3882043483561052030 Prefix:1 At:0s Session:0 Turn:0}",
+		"shared_prefix(global 64, tenants 2 of 128, groups 8, system 512, question 100, output 50, range ratio 0.5, turns 2, prompts 100, seed 1, zipf 1)",
+		"{Prompt:[{Key:17476805400873800547 Tokens:64 Private:false} {Key:16344036795420844944 Tokens:128 Private:false} {Key:2336875634188665733 Tokens:512 Private:false} {Key:12139934444060291523 Tokens:126 Private:false}] In:830 Out:35 OutKey:6069816264076824674 Prefix:1 At:0s Session:1 Turn:0}",
+		"{Prompt:[{Key:17476805400873800547 Tokens:64 Private:false} {Key:16344036795420844944 Tokens:128 Private:false} {Key:681799276639963120 Tokens:512 Private:false} {Key:10625291798161955280 Tokens:61 Private:false} {Key:3458181322932775900 Tokens:38 Private:false} {Key:17958683815459786659 Tokens:76 Private:true}] In:879 Out:31 OutKey:17810172091781376868 Prefix:7 At:0s Session:50 Turn:1}",
+		"rag(system 100, 2 of 1000 documents of 300, zipf 1, by rank, question 30, output 200, range ratio 0.5, prompts 100, seed 1)",
+		"{Prompt:[{Key:10312110740643721700 Tokens:100 Private:false} {Key:7258011517223701139 Tokens:241 Private:false} {Key:13018957280491898594 Tokens:343 Private:false} {Key:2044351630292689770 Tokens:36 Private:true}] In:720 Out:101 OutKey:4865954171914314378 Prefix:1 At:0s Session:0 Turn:0}",
+		"{Prompt:[{Key:10312110740643721700 Tokens:100 Private:false} {Key:9017174043831354103 Tokens:206 Private:false} {Key:14864877212930113607 Tokens:374 Private:false} {Key:15922484608454456313 Tokens:40 Private:true}] In:720 Out:247 OutKey:11724968432017686653 Prefix:1 At:0s Session:0 Turn:0}",
+		"prefix_repetition(prefix 256, suffix 256, prefixes 30, output 128, prompts 100, seed 1, zipf 1)",
+		"{Prompt:[{Key:11589690627546312465 Tokens:256 Private:false} {Key:18363035044428189070 Tokens:256 Private:true}] In:512 Out:128 OutKey:2436175868234231951 Prefix:6 At:0s Session:0 Turn:0}",
+		"{Prompt:[{Key:3758671130079109472 Tokens:256 Private:false} {Key:17661086722297842117 Tokens:256 Private:true}] In:512 Out:128 OutKey:420170307677621444 Prefix:2 At:0s Session:0 Turn:0}",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -212,7 +270,18 @@ func BenchmarkItem(b *testing.B) {
 	random, err2 := datasets.NewRandom(datasets.Random{
 		InputLen: 1024, OutputLen: 128, RangeRatio: 0.5, NumPrompts: 1 << 20,
 	})
-	for _, s := range []datasets.Set{must(b, prefix, err1), must(b, random, err2)} {
+	drawn, err3 := datasets.NewPrefixRepetition(datasets.PrefixRepetition{
+		PrefixLen: 256, SuffixLen: 256, NumPrefixes: 1000, OutputLen: 128, NumPrompts: 1 << 20, Zipf: 1,
+	})
+	shared, err4 := datasets.NewSharedPrefix(datasets.SharedPrefix{
+		Groups: 64, SystemLen: 2048, QuestionLen: 128, OutputLen: 256, Turns: 4, NumPrompts: 1 << 20, Shuffle: true,
+	})
+	rag, err5 := datasets.NewRAG(datasets.RAG{
+		Documents: 1000, K: 5, DocumentLen: 512, SystemLen: 256, QuestionLen: 64, OutputLen: 128, RangeRatio: 0.5, Zipf: 1, NumPrompts: 1 << 20,
+	})
+	for _, s := range []datasets.Set{
+		must(b, prefix, err1), must(b, random, err2), must(b, drawn, err3), must(b, shared, err4), must(b, rag, err5),
+	} {
 		b.Run(s.String(), func(b *testing.B) {
 			b.ReportAllocs()
 			var it datasets.Item

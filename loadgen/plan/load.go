@@ -177,6 +177,9 @@ func (p Plan) WithDefaults(timed bool, rows int) Plan {
 		}
 	}
 	number, usual := &p.NumPrompts, DefaultNumPrompts
+	if p.DatasetName == sharedPrefix {
+		usual = p.sharedPrompts()
+	}
 	if p.InSessions() {
 		number, usual = &p.NumSessions, DefaultNumSessions
 	}

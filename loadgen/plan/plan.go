@@ -97,7 +97,7 @@ type Plan struct {
 	Goodput        []string      `yaml:"goodput,omitempty" group:"load" help:"SLO of a request, as METRIC:MILLISECONDS pairs of ttft, ttft_send, tpot, e2el; repeatable"`
 
 	// The workload.
-	DatasetName string  `yaml:"dataset-name" group:"dataset" help:"generators: prefix_repetition, random, agent (sessions); trace files: trace (of a format told by its content), azure, mooncake, timed_trace, burstgpt, sharegpt, openai-batch, openai-chat, custom, weka, tracelab, ragpulse, servegen, otel, vllm_replay, goodput"`
+	DatasetName string  `yaml:"dataset-name" group:"dataset" help:"generators: prefix_repetition, shared_prefix, rag, random, agent (sessions); trace files: trace (of a format told by its content), azure, mooncake, timed_trace, burstgpt, sharegpt, openai-batch, openai-chat, custom, weka, tracelab, ragpulse, servegen, otel, vllm_replay, goodput"`
 	DatasetPath string  `yaml:"dataset-path,omitempty" group:"dataset" help:"trace file"`
 	SkipBadRows bool    `yaml:"skip-bad-rows,omitempty" group:"dataset" help:"leave out rows of the trace that are not as its format says, and count them, instead of refusing the file"`
 	TraceSlice  string  `yaml:"trace-slice,omitempty" group:"dataset" help:"replay only the rows A:B of a trace, by time since its first row (5m:10m) or by number from 0 (0:1000); either end may be left out"`
@@ -112,6 +112,32 @@ type Plan struct {
 	SuffixLen    int `yaml:"prefix-repetition-suffix-len" group:"dataset" help:"tokens of each request's own suffix"`
 	NumPrefixes  int `yaml:"prefix-repetition-num-prefixes" group:"dataset" help:"number of distinct prefixes"`
 	PrefixOutput int `yaml:"prefix-repetition-output-len" group:"dataset" help:"tokens of each answer"`
+
+	PrefixZipf      float64 `yaml:"prefix-repetition-zipf" group:"dataset" help:"popularity of prefixes: the n-th is drawn in proportion to n^-S, 0 to 10; 0: each has an equal share"`
+	PrefixTargetHit float64 `yaml:"prefix-repetition-target-hit" group:"dataset" help:"ideal hit rate of one endless cache with blocks of --engine.block-size, which decides --prefix-repetition-suffix-len (and nothing else); 0: no target"`
+
+	SharedGroups   int     `yaml:"shared-prefix-num-groups" group:"dataset" help:"number of system prompts of shared_prefix, each shared by a group of prompts"`
+	SharedPrompts  int     `yaml:"shared-prefix-prompts-per-group" group:"dataset" help:"prompts of each group, or, with --shared-prefix-num-turns, conversations; with --shared-prefix-zipf their mean; 0: what --num-prompts or --duration make, or 16"`
+	SharedSystem   int     `yaml:"shared-prefix-system-prompt-len" group:"dataset" help:"tokens of a group's system prompt"`
+	SharedQuestion int     `yaml:"shared-prefix-question-len" group:"dataset" help:"mean tokens of each question"`
+	SharedOutput   int     `yaml:"shared-prefix-output-len" group:"dataset" help:"mean tokens of each answer"`
+	SharedRange    float64 `yaml:"shared-prefix-range-ratio" group:"dataset" help:"lengths of questions and answers are uniform within len*(1-r) and len*(1+r), 0 <= r < 1"`
+	SharedTurns    int     `yaml:"shared-prefix-num-turns" group:"dataset" help:"requests of each conversation, which quote the questions and planned answers before them; all first turns come first, and no turn waits for an answer"`
+	SharedZipf     float64 `yaml:"shared-prefix-zipf" group:"dataset" help:"popularity of groups: the n-th is drawn in proportion to n^-S, 0 to 10; 0: each has an equal share"`
+	SharedGlobal   int     `yaml:"shared-prefix-global-len" group:"dataset" help:"tokens that all prompts begin with, before those of the tenant and of the group"`
+	SharedTenants  int     `yaml:"shared-prefix-tenants" group:"dataset" help:"tenants that the groups belong to in turn; 0: none"`
+	SharedTenant   int     `yaml:"shared-prefix-tenant-len" group:"dataset" help:"tokens that all groups of a tenant share, between the global prefix and the system prompt"`
+
+	RAGDocuments int     `yaml:"rag-num-documents" group:"dataset" help:"documents of the corpus of rag"`
+	RAGDocument  int     `yaml:"rag-document-len" group:"dataset" help:"mean tokens of a document"`
+	RAGTopK      int     `yaml:"rag-top-k" group:"dataset" help:"documents in each prompt, 1 to 100"`
+	RAGZipf      float64 `yaml:"rag-zipf" group:"dataset" help:"popularity of documents: the n-th is drawn in proportion to n^-S, 0 to 10; 0: all are alike"`
+	RAGOrder     string  `yaml:"rag-order" group:"dataset" help:"order of the documents in a prompt: random, as relevance has it (few prompts begin alike), or rank (the most popular first, which prefix caches like)"`
+	RAGSystem    int     `yaml:"rag-system-prompt-len" group:"dataset" help:"tokens before the documents that all prompts share"`
+	RAGQuestion  int     `yaml:"rag-question-len" group:"dataset" help:"mean tokens of the question, behind the documents"`
+	RAGOutput    int     `yaml:"rag-output-len" group:"dataset" help:"mean tokens of the answer"`
+	RAGRange     float64 `yaml:"rag-range-ratio" group:"dataset" help:"lengths of documents, questions and answers are uniform within len*(1-r) and len*(1+r), 0 <= r < 1"`
+
 	RandomInput  int `yaml:"random-input-len" group:"dataset" help:"mean tokens of the prompt"`
 	RandomOutput int `yaml:"random-output-len" group:"dataset" help:"mean tokens of the answer"`
 	RandomPrefix int `yaml:"random-prefix-len" group:"dataset" help:"tokens of one prefix shared by all requests"`
@@ -183,6 +209,19 @@ func Default() Plan {
 		SuffixLen:                 256,
 		NumPrefixes:               10,
 		PrefixOutput:              128,
+		SharedGroups:              64,
+		SharedSystem:              2048,
+		SharedQuestion:            128,
+		SharedOutput:              256,
+		SharedTurns:               1,
+		RAGDocuments:              1000,
+		RAGDocument:               512,
+		RAGTopK:                   5,
+		RAGZipf:                   1,
+		RAGOrder:                  "random",
+		RAGSystem:                 256,
+		RAGQuestion:               64,
+		RAGOutput:                 128,
 		AgentPreset:               "coding-128k",
 		SessionsDrain:             30 * time.Minute,
 		AgentInFlight:             5,

@@ -157,12 +157,13 @@ func (p *Plan) checkLoad(v *checker) {
 }
 
 func (p *Plan) checkDataset(v *checker) {
-	v.oneOf("dataset-name", p.DatasetName, append([]string{"prefix_repetition", "random", "agent"}, Traces()...)...)
+	v.oneOf("dataset-name", p.DatasetName, append([]string{"prefix_repetition", "shared_prefix", "rag", "random", "agent"}, Traces()...)...)
 	read := IsTrace(p.DatasetName)
 	v.ok(!read || p.DatasetPath != "", "dataset-path", "which file? dataset %s is read from a trace", p.DatasetName)
 	v.ok(read || p.DatasetPath == "", "dataset-path", "dataset %s is generated: it reads no file", p.DatasetName)
 	v.ok(read || !p.SkipBadRows, "skip-bad-rows", "dataset %s is generated: it reads no file", p.DatasetName)
 	p.checkReplay(v)
+	p.checkPrefixes(v)
 	const most = 1 << 24
 	v.within("prefix-repetition-prefix-len", p.PrefixLen, 0, most)
 	v.within("prefix-repetition-suffix-len", p.SuffixLen, 0, most)

@@ -58,6 +58,10 @@ func newPlanFlags(c *cobra.Command, groups ...string) *planFlags {
 		if f.Bool {
 			c.Flags().Lookup(f.Key).NoOptDefVal = "true"
 		}
+		if name := alias(f.Key); name != "" {
+			c.Flags().Var(&flagValue{f, f.Get(&def), p.given}, name, f.Help)
+			c.Flags().Lookup(name).Hidden = true
+		}
 	}
 	c.Flags().StringVar(&p.config, "config", "", "YAML file whose keys are flag names; flags and GOODPUT_… variables override it")
 	c.Flags().SortFlags = false
@@ -150,6 +154,26 @@ func (p *planFlags) wrongTarget(url bool) error {
 		}
 	}
 	return nil
+}
+
+// twice complains of two flags that decide one thing. A plan file may hold both: that
+// of a run holds the target and the length that followed.
+func (p *planFlags) twice() error {
+	const target, suffix = "prefix-repetition-target-hit", "prefix-repetition-suffix-len"
+	if len(p.given[target]) > 0 && len(p.given[suffix]) > 0 {
+		return fmt.Errorf("--%s: it decides --%s: leave out one of the two", target, suffix)
+	}
+	return nil
+}
+
+// alias is the hidden name of a flag, the one that SGLang has for the same thing; "":
+// none.
+func alias(key string) string {
+	name, ok := strings.CutPrefix(key, "shared-prefix-")
+	if ok && slices.Contains([]string{"num-groups", "prompts-per-group", "system-prompt-len", "question-len", "output-len", "num-turns"}, name) {
+		return "gsp-" + name
+	}
+	return ""
 }
 
 // readLimited reads a file of at most limit bytes.

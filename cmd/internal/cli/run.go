@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,7 +46,7 @@ are read back from there.`,
 		RunE: func(*cobra.Command, []string) error {
 			p, err := flags.resolve(env, (*plan.Plan).Validate)
 			if err == nil {
-				err = flags.wrongTarget(p.BaseURL != "")
+				err = cmp.Or(flags.wrongTarget(p.BaseURL != ""), flags.twice())
 			}
 			if err != nil {
 				return err

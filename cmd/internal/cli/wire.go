@@ -33,9 +33,17 @@ func openDataset(p plan.Plan) (datasets.Set, plan.Plan, error) {
 	}
 	switch p.DatasetName {
 	case "prefix_repetition":
-		set, err = datasets.NewPrefixRepetition(datasets.PrefixRepetition{
-			PrefixLen: p.PrefixLen, SuffixLen: p.SuffixLen, NumPrefixes: p.NumPrefixes, OutputLen: p.PrefixOutput,
-			NumPrompts: n, Seed: p.Seed, Shuffle: !p.DisableShuffle,
+		set, err = openPrefixRepetition(&p, n)
+	case "shared_prefix":
+		set, err = datasets.NewSharedPrefix(datasets.SharedPrefix{
+			Groups: p.SharedGroups, GlobalLen: p.SharedGlobal, Tenants: p.SharedTenants, TenantLen: p.SharedTenant, SystemLen: p.SharedSystem,
+			QuestionLen: p.SharedQuestion, OutputLen: p.SharedOutput, RangeRatio: p.SharedRange, Turns: p.SharedTurns,
+			Zipf: p.SharedZipf, NumPrompts: n, Seed: p.Seed, Shuffle: !p.DisableShuffle,
+		})
+	case "rag":
+		set, err = datasets.NewRAG(datasets.RAG{
+			Documents: p.RAGDocuments, K: p.RAGTopK, DocumentLen: p.RAGDocument, RangeRatio: p.RAGRange, SystemLen: p.RAGSystem,
+			QuestionLen: p.RAGQuestion, OutputLen: p.RAGOutput, Zipf: p.RAGZipf, ByRank: p.RAGOrder == "rank", NumPrompts: n, Seed: p.Seed,
 		})
 	default:
 		set, err = datasets.NewRandom(datasets.Random{
@@ -44,6 +52,23 @@ func openDataset(p plan.Plan) (datasets.Set, plan.Plan, error) {
 		})
 	}
 	return set, p, err
+}
+
+// openPrefixRepetition makes n prompts of groups with a prefix each. A target for the
+// hit rate decides the plan's suffix.
+func openPrefixRepetition(p *plan.Plan, n int) (datasets.Set, error) {
+	c := datasets.PrefixRepetition{
+		PrefixLen: p.PrefixLen, SuffixLen: p.SuffixLen, NumPrefixes: p.NumPrefixes, OutputLen: p.PrefixOutput,
+		NumPrompts: n, Zipf: p.PrefixZipf, Seed: p.Seed, Shuffle: !p.DisableShuffle,
+	}
+	if p.PrefixTargetHit > 0 {
+		suffix, err := c.SuffixFor(p.PrefixTargetHit, p.EngineBlockSize)
+		if err != nil {
+			return nil, fmt.Errorf("--prefix-repetition-target-hit: %w", err)
+		}
+		p.SuffixLen, c.SuffixLen = suffix, suffix
+	}
+	return datasets.NewPrefixRepetition(c)
 }
 
 // arriving is the number of requests or sessions that arrive within the plan's
