@@ -105,6 +105,29 @@ func TestText(t *testing.T) {
 	}
 }
 
+func TestMarkdown(t *testing.T) {
+	r := sample()
+	r.Manifest.Dataset["text"] = "a|b"
+	var b bytes.Buffer
+	if err := Markdown(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "report.md", b.Bytes())
+	for _, want := range []string{"attainment 90.00 %", "reset 10", "measured 45.5 %", `a\|b`} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in:\n%s", want, b.String())
+		}
+	}
+	for line := range strings.Lines(b.String()) {
+		if n := strings.Count(strings.ReplaceAll(line, `\|`, ""), "|"); n != 0 && n != 3 && n != 10 {
+			t.Errorf("%d bars in %q", n, line)
+		}
+		if strings.HasPrefix(line, "| tpot") && strings.Count(line, "| |")+strings.Count(line, " | |") == 0 {
+			t.Errorf("40 values show a P95 or beyond: %s", line)
+		}
+	}
+}
+
 func TestJSONIsTheFigures(t *testing.T) {
 	r := sample()
 	var b bytes.Buffer

@@ -41,40 +41,14 @@ func (r *Report) head(b *strings.Builder) {
 		}
 	}
 	r.events(b)
-	fmt.Fprintf(b, "load       %d requests", r.Scheduled)
-	switch {
-	case r.Rated():
-		fmt.Fprintf(b, " in %s", seconds(r.Window))
-	case r.Scheduled > 1:
-		b.WriteString(", all at once")
-	}
-	if v, ok := r.Offered(); ok {
-		fmt.Fprintf(b, ", offered %.4g/s", v)
-	}
-	if v, ok := r.Achieved(); ok {
-		fmt.Fprintf(b, ", achieved %.4g/s", v)
-	}
-	b.WriteString("\noutcomes  ")
-	for o, n := range r.Outcomes {
-		if n > 0 {
-			fmt.Fprintf(b, " %s %d", record.Outcome(o), n)
-		}
-	}
-	b.WriteByte('\n')
+	fmt.Fprintf(b, "load       %s\noutcomes   %s\n", r.loadText(), r.outcomesText())
 	for o, why := range r.Reasons {
 		if why != "" && record.Outcome(o) != record.Censored {
 			fmt.Fprintf(b, "  %s, for example: %s\n", record.Outcome(o), why)
 		}
 	}
-	if all, without, ok := r.attainment(); ok {
-		fmt.Fprintf(b, "SLO        %s: attainment %.2f %%", r.SLO, 100*all)
-		if r.Judged < r.Scheduled {
-			fmt.Fprintf(b, " (%.2f %% without the unfinished)", 100*without)
-		}
-		if g, ok := r.goodput(); ok {
-			fmt.Fprintf(b, ", goodput %.4g requests/s", g)
-		}
-		b.WriteByte('\n')
+	if text := r.sloText(); text != "" {
+		fmt.Fprintf(b, "SLO        %s\n", text)
 	}
 }
 
@@ -127,9 +101,8 @@ func (r *Report) tail(b *strings.Builder) {
 	if v, ok := r.throughput(); ok {
 		fmt.Fprintf(b, "tokens     %d in, %d out, %.4g output tokens/s\n", r.PromptTokens, r.OutputTokens, v)
 	}
-	if r.MeasuredHit.Known() || r.PlannedHit.Known() {
-		fmt.Fprintf(b, "cache hit  measured %s, ideal (one infinite cache) %s%s%s\n", percent(r.MeasuredHit.Known(), r.MeasuredHit.Value),
-			percent(r.PlannedHit.Known(), r.PlannedHit.Value), r.hitGap(), r.cacheState())
+	if text := r.cacheText(); text != "" {
+		fmt.Fprintf(b, "cache hit  %s\n", text)
 	}
 	if r.Accounts > 0 {
 		fmt.Fprintf(b, "engine     %d preemptions, %d tokens recomputed\n", r.Preemptions, r.Recomputed)
@@ -145,27 +118,6 @@ func (r *Report) tail(b *strings.Builder) {
 	for _, w := range r.Warnings() {
 		fmt.Fprintf(b, "warning    %s\n", w)
 	}
-}
-
-// hitGap is how far the measured hit rate is from the ideal one.
-func (r *Report) hitGap() string {
-	gap, ok := r.HitGap()
-	if !ok {
-		return ""
-	}
-	return fmt.Sprintf(", gap %.1f points", 100*gap)
-}
-
-// cacheState is what the caches of servers began with.
-func (r *Report) cacheState() string {
-	out := ""
-	if state := r.Manifest.Dataset[record.DatasetCache]; state != "" {
-		out = "; prompts " + state
-	}
-	if r.Manifest.Target[record.TargetCacheReset] != "" {
-		out += ", cache reset before"
-	}
-	return out
 }
 
 func percent(known bool, v func() float64) string {

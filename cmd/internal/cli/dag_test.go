@@ -57,6 +57,7 @@ var layers = []struct {
 	{0, "report/plot"},
 	{3, "report/stats"},
 	{3, "report/query"},
+	{3, "report/vllm"},
 	{4, "report/health"},
 	{4, "report/gate"},
 	{4, "report/knee"},

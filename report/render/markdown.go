@@ -1,0 +1,58 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"goodput/report/stats"
+)
+
+// Markdown writes the report as two tables, for a page or a comment: what was run and
+// how it ended, and the metrics. Quantiles are left blank as in Text.
+func Markdown(w io.Writer, r *Report) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "### %s\n\n", mdText(r.Dir))
+	if !r.Health.Valid() {
+		fmt.Fprintf(&b, "**INVALID (%s)**: do not use these figures: %s\n\n", r.Health.Verdict, mdText(strings.Join(r.Health.Why, "; ")))
+	}
+	b.WriteString("| | |\n|---|---|\n")
+	row := func(key, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "| %s | %s |\n", key, mdText(value))
+		}
+	}
+	row("target", r.Manifest.Target["text"])
+	row("dataset", r.Manifest.Dataset["text"])
+	row("load", r.loadText())
+	row("outcomes", r.outcomesText())
+	row("SLO", r.sloText())
+	row("cache hit", r.cacheText())
+	for _, warning := range r.Warnings() {
+		row("warning", warning)
+	}
+	b.WriteString("\n| metric | n | mean | p50 | p90 | p95 | p99 | p99.9 | max |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+	for _, m := range r.Metrics {
+		if m.N == 0 {
+			continue
+		}
+		s := inUnit(m)
+		fmt.Fprintf(&b, "| %s %s | %d | %s |", m.Name, unitName, m.N, cell(s.Mean))
+		for i, v := range []float64{s.P50, s.P90, s.P95, s.P99, s.P99_9} {
+			if m.N < stats.MinN(fractions[i]) {
+				b.WriteString(" |")
+				continue
+			}
+			fmt.Fprintf(&b, " %s |", cell(v))
+		}
+		fmt.Fprintf(&b, " %s |\n", cell(s.Max))
+	}
+	b.WriteByte('\n')
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// mdText keeps a text in its cell.
+func mdText(s string) string {
+	return strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;").Replace(s)
+}

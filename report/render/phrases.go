@@ -1,0 +1,85 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"goodput/loadgen/record"
+)
+
+// loadText is what was offered.
+func (r *Report) loadText() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d requests", r.Scheduled)
+	switch {
+	case r.Rated():
+		fmt.Fprintf(&b, " in %s", seconds(r.Window))
+	case r.Scheduled > 1:
+		b.WriteString(", all at once")
+	}
+	if v, ok := r.Offered(); ok {
+		fmt.Fprintf(&b, ", offered %.4g/s", v)
+	}
+	if v, ok := r.Achieved(); ok {
+		fmt.Fprintf(&b, ", achieved %.4g/s", v)
+	}
+	return b.String()
+}
+
+// outcomesText lists how the requests ended.
+func (r *Report) outcomesText() string {
+	var out []string
+	for o, n := range r.Outcomes {
+		if n > 0 {
+			out = append(out, fmt.Sprintf("%s %d", record.Outcome(o), n))
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// sloText is how the objective was met; "" without one.
+func (r *Report) sloText() string {
+	all, without, ok := r.attainment()
+	if !ok {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: attainment %.2f %%", r.SLO, 100*all)
+	if r.Judged < r.Scheduled {
+		fmt.Fprintf(&b, " (%.2f %% without the unfinished)", 100*without)
+	}
+	if g, ok := r.goodput(); ok {
+		fmt.Fprintf(&b, ", goodput %.4g requests/s", g)
+	}
+	return b.String()
+}
+
+// cacheText is what was found in prefix caches; "" if nobody knows.
+func (r *Report) cacheText() string {
+	if !r.MeasuredHit.Known() && !r.PlannedHit.Known() {
+		return ""
+	}
+	return fmt.Sprintf("measured %s, ideal (one infinite cache) %s%s%s", percent(r.MeasuredHit.Known(), r.MeasuredHit.Value),
+		percent(r.PlannedHit.Known(), r.PlannedHit.Value), r.hitGap(), r.cacheState())
+}
+
+// hitGap is how far the measured hit rate is from the ideal one.
+func (r *Report) hitGap() string {
+	gap, ok := r.HitGap()
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf(", gap %.1f points", 100*gap)
+}
+
+// cacheState is what the caches of servers began with.
+func (r *Report) cacheState() string {
+	out := ""
+	if state := r.Manifest.Dataset[record.DatasetCache]; state != "" {
+		out = "; prompts " + state
+	}
+	if r.Manifest.Target[record.TargetCacheReset] != "" {
+		out += ", cache reset before"
+	}
+	return out
+}
