@@ -35,8 +35,9 @@ func catch() (<-chan os.Signal, func()) {
 	return c, func() { signal.Stop(c) }
 }
 
-// OS is the environment of the real process.
+// OS is the environment of the real process, whose heap it sets up.
 func OS() Env {
+	deferCollection()
 	info, err := os.Stderr.Stat()
 	return Env{
 		Args: os.Args[1:], Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv,
