@@ -12,8 +12,8 @@ type freeList struct {
 	// runs are nodes too; number 0 is none. idle ones can be used again.
 	runs []run
 	idle []int32
-	// ring holds the blocks of all runs that had an owner, in order, from first to last modulo its
-	// size, which is a power of 2 and grows with them.
+	// ring holds the blocks of all runs that had an owner, in order, from first to last
+	// modulo its size, a power of 2. nil: there was none yet.
 	ring        []int32
 	first, last uint32
 	n           int
@@ -87,17 +87,12 @@ func (f *freeList) newRun(r run) int32 {
 	return -int32(len(f.runs) - 1)
 }
 
-// room makes sure that n more blocks fit into the ring.
-func (f *freeList) room(n int) {
-	used := int(f.last - f.first)
-	if used+n <= len(f.ring) {
-		return
+// room makes sure of the ring. It has room for all blocks from the first: memory
+// that is not written to is not taken, and growing step by step is.
+func (f *freeList) room() {
+	if f.ring == nil {
+		f.ring = make([]int32, 1<<bits.Len(uint(len(f.blocks)-1)))
 	}
-	larger := make([]int32, max(256, 1<<bits.Len(uint(used+n-1))))
-	for i := range used {
-		larger[i] = *f.slot(f.first + uint32(i))
-	}
-	f.ring, f.first, f.last = larger, 0, uint32(used)
 }
 
 // slot is a place in the ring.
@@ -108,7 +103,7 @@ func (f *freeList) appendRun(ids []int32, r run) {
 	if r.from >= r.to {
 		return
 	}
-	f.room(int(r.to - r.from))
+	f.room()
 	for i := r.to - 1; i >= r.from; i-- {
 		*f.slot(f.last) = ids[i]
 		f.last++
@@ -122,7 +117,7 @@ func (f *freeList) prependRun(ids []int32, r run) {
 	if r.from >= r.to {
 		return
 	}
-	f.room(int(r.to - r.from))
+	f.room()
 	for i := r.from; i < r.to; i++ {
 		f.first--
 		*f.slot(f.first) = ids[i]
