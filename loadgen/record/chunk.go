@@ -58,6 +58,8 @@ type scratch struct {
 	head, buf, zipped, unzipped []byte
 
 	body body
+
+	groupRows int // end a row group
 }
 
 // pageValues is how many list elements make a page. Other columns have one page
@@ -101,11 +103,11 @@ func (k *chunk) null() {
 // room makes room for the values of a row group at the first of them: growing step
 // by step costs a short run more than all else that it does with its rows. Memory
 // that is not written to is not taken.
-func room[T any](values []T) []T {
+func room[T any](values []T, s *scratch) []T {
 	if cap(values) > 0 {
 		return values
 	}
-	return make([]T, 0, rowGroupRows+batchRows)
+	return make([]T, 0, s.groupRows+batchRows)
 }
 
 // level notes whether the next row has a value.
@@ -143,7 +145,7 @@ func (k *chunk) bool(v bool) {
 }
 
 func (k *chunk) string(s string) {
-	if k.lens = room(k.lens); k.text == nil {
+	if k.lens = room(k.lens, k.scratch); k.text == nil {
 		k.text = make([]byte, 0, cap(k.lens)*len(s))
 	}
 	k.text = append(k.text, s...)
@@ -151,7 +153,7 @@ func (k *chunk) string(s string) {
 }
 
 func (k *chunk) hex(b []byte) {
-	if k.lens = room(k.lens); k.text == nil {
+	if k.lens = room(k.lens, k.scratch); k.text == nil {
 		k.text = make([]byte, 0, cap(k.lens)*2*len(b))
 	}
 	k.text = hex.AppendEncode(k.text, b)
@@ -430,6 +432,12 @@ func (k *chunk) reset() {
 	k.dict, k.plain, k.n, k.stats = 0, 0, 0, format.Statistics{}
 }
 
+// name takes a value of a column with a dictionary.
+func (k *chunk) name(s string) {
+	k.names.refs = room(k.names.refs, k.scratch)
+	k.names.add(s)
+}
+
 // dictionary numbers the distinct strings of a chunk in the order of their first
 // use.
 type dictionary struct {
@@ -441,7 +449,7 @@ type dictionary struct {
 }
 
 func (d *dictionary) add(s string) {
-	if d.refs = room(d.refs); s != d.last || len(d.refs) == 0 {
+	if s != d.last || len(d.refs) == 0 {
 		ref, ok := d.index[s]
 		if !ok {
 			if d.index == nil {

@@ -47,7 +47,7 @@ func i64[T ~int64](name string, p func(*Request) *T) column {
 		name: name,
 		node: optional(parquet.Int(64), &parquet.DeltaBinaryPacked),
 		gather: func(k *chunk, rows []Request) {
-			all, null := room(k.i64), k.lvls > 0
+			all, null := room(k.i64, k.scratch), k.lvls > 0
 			for i := range rows {
 				if v := int64(*p(&rows[i])); v != Null || !null {
 					all = append(all, v)
@@ -81,7 +81,7 @@ func i32(name string, p func(*Request) *int32) column {
 		name: name,
 		node: optional(parquet.Int(32), &parquet.DeltaBinaryPacked),
 		gather: func(k *chunk, rows []Request) {
-			all, null := room(k.i32), k.lvls > 0
+			all, null := room(k.i32, k.scratch), k.lvls > 0
 			for i := range rows {
 				if v := *p(&rows[i]); v != Null32 || !null {
 					all = append(all, v)
@@ -134,7 +134,7 @@ func text(name string, few bool, p func(*Request) *string) column {
 					continue
 				}
 				if known++; few {
-					k.names.add(s)
+					k.name(s)
 				} else {
 					k.string(s)
 				}
@@ -272,7 +272,7 @@ func word[T ~uint8](name string, words []string, p func(*Request) *T) column {
 		node: parquet.Encoded(parquet.String(), &parquet.RLEDictionary),
 		gather: func(k *chunk, rows []Request) {
 			for i := range rows {
-				k.names.add(words[*p(&rows[i])])
+				k.name(words[*p(&rows[i])])
 			}
 		},
 		scatter: func(from *page, rows []Request) error {
@@ -326,7 +326,7 @@ func derived(name string, f func(*Request) int64, needs ...string) column {
 		name: name,
 		node: optional(parquet.Int(64), &parquet.DeltaBinaryPacked),
 		gather: func(k *chunk, rows []Request) {
-			all := room(k.i64)
+			all := room(k.i64, k.scratch)
 			for i := range rows {
 				if v := f(&rows[i]); v != Null {
 					all = append(all, v)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
 	"pgregory.net/rapid"
 
 	"goodput/loadgen/clock"
@@ -297,7 +298,7 @@ func TestRowGroupsAreReadOneAfterTheOther(t *testing.T) {
 
 // newSegment starts the first segment of a run.
 func newSegment(d disk, cols []column, m *Manifest) (*segment, error) {
-	made, err := newSegments(d, cols, m)
+	made, err := newSegments(d, cols, m, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -451,6 +452,50 @@ func TestDerivedColumnsNeedWhatTheySay(t *testing.T) {
 			t.Errorf("%s: %v alone, %v of the whole row", c.name, have.i64, want.i64)
 		}
 	}
+}
+
+func TestRowGroupsFollowTheLengthOfTheRun(t *testing.T) {
+	for _, c := range []struct{ expected, want int }{
+		{0, rowGroupRows},
+		{10, batchRows},
+		{4 * batchRows, batchRows},
+		{4*batchRows + 400, 2 * batchRows}, // whole batches
+		{4*rowGroupRows - 1, rowGroupRows},
+		{100 * rowGroupRows, rowGroupRows},
+	} {
+		rows := plainRows(c.want+1, 1)
+		dir := t.TempDir()
+		w, err := Create(dir, Meta{RunID: "r", Virtual: true}, Expect(c.expected))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range rows {
+			w.Write(&rows[i])
+		}
+		if err := w.Close(Final{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := groupsOf(t, dir); !slices.Equal(got, []int64{int64(c.want), 1}) {
+			t.Errorf("%d rows expected: groups of %d, want %d and 1", c.expected, got, c.want)
+		}
+	}
+}
+
+// groupsOf are the rows of each row group of the first segment.
+func groupsOf(t *testing.T, dir string) (rows []int64) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, segmentName(1, segmentSuffix)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := parquet.OpenFile(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range f.RowGroups() {
+		rows = append(rows, g.NumRows())
+	}
+	return rows
 }
 
 func TestAnErrorOfTheCallbackEndsTheReading(t *testing.T) {

@@ -163,7 +163,7 @@ func (r *recovery) segment(n int) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	made, err := newSegments(r.disk, r.cols, &r.man)
+	made, err := newSegments(r.disk, r.cols, &r.man, 0)
 	if err != nil {
 		return err
 	}

@@ -23,8 +23,11 @@ const (
 	tmpSuffix     = ".tmp"
 
 	// rowGroupRows and rowGroupLists, in bytes of encoded lists, end a row group;
-	// they bound the memory of a writer or reader of a segment.
-	rowGroupRows  = 20 * batchRows
+	// they bound the memory of a writer or reader of a segment. A run that is known to
+	// be short has row groups of a quarter of its rows, since most of what it costs to
+	// write or read those is to take memory for the first time.
+	rowGroupRows  = 40 * batchRows
+	rowGroupParts = 4
 	rowGroupLists = 16 << 20
 
 	// cachedRows stay in the fastest cache while they are taken apart.
@@ -64,8 +67,10 @@ type segment struct {
 	meta   format.FileMetaData // of the row groups so far
 	size   int64               // bytes written
 	group  int                 // rows in the chunks
-	lines  *timelines          // nil: in real time
-	log    *groupLog           // nil: the rows are safe elsewhere
+	// groupRows end a row group.
+	groupRows int
+	lines     *timelines // nil: in real time
+	log       *groupLog  // nil: the rows are safe elsewhere
 }
 
 const magic = "PAR1"
@@ -79,16 +84,27 @@ type segments struct {
 	meta    format.FileMetaData // of a segment without rows
 	chunks  []*chunk
 	lines   *timelines // nil: in real time
+	// groupRows end a row group.
+	groupRows int
 }
 
-func newSegments(d disk, cols []column, m *Manifest) (*segments, error) {
+// groupRows are the rows that end a row group of a run of so many; 0: unknown.
+func groupRows(expected int) int {
+	if expected == 0 {
+		return rowGroupRows
+	}
+	return min(max(expected/rowGroupParts, batchRows), rowGroupRows)
+}
+
+// newSegments expects a run of so many rows; 0: unknown.
+func newSegments(d disk, cols []column, m *Manifest, expected int) (*segments, error) {
 	meta, err := emptyMeta(cols, m)
 	if err != nil {
 		return nil, err
 	}
-	s := &segments{disk: d, cols: cols, virtual: m.Virtual, meta: *meta}
+	s := &segments{disk: d, cols: cols, virtual: m.Virtual, meta: *meta, groupRows: groupRows(expected)}
 	s.meta.RowGroups = nil // segments append to it
-	shared := new(scratch)
+	shared := &scratch{groupRows: s.groupRows}
 	for i := range cols {
 		s.chunks = append(s.chunks, newChunk(&cols[i], m.Virtual, shared))
 	}
@@ -101,7 +117,7 @@ func newSegments(d disk, cols []column, m *Manifest) (*segments, error) {
 // create starts segment n, after the one before was finished. In a virtual run its
 // finished row groups are its own write-ahead file.
 func (s *segments) create(n int) (*segment, error) {
-	seg := &segment{disk: s.disk, name: segmentName(n, segmentSuffix), cols: s.cols, chunks: s.chunks, meta: s.meta, lines: s.lines}
+	seg := &segment{disk: s.disk, name: segmentName(n, segmentSuffix), cols: s.cols, chunks: s.chunks, meta: s.meta, lines: s.lines, groupRows: s.groupRows}
 	for _, k := range s.chunks {
 		k.clearPage()
 		k.reset()
@@ -185,7 +201,7 @@ func (s *segment) add(rows []Request) error {
 		lists += k.body.n
 	}
 	s.group += len(rows)
-	if s.group < rowGroupRows && lists < rowGroupLists {
+	if s.group < s.groupRows && lists < rowGroupLists {
 		return nil
 	}
 	if err := s.flush(); err != nil || s.log == nil {

@@ -17,12 +17,12 @@ const (
 	defaultSegmentRows  = 200_000
 	defaultSegmentSpan  = 60_000_000_000 // ns
 	defaultLatencySpan  = 10_000_000_000 // ns
-	defaultQueueBatches = 64
+	defaultQueueBatches = 128
 	// virtualQueueBatches is enough where the writer of rows waits for the disk,
 	// and few enough for the rows to be still in the processor's cache.
-	virtualQueueBatches = 4
+	virtualQueueBatches = 3
 	// batchRows is how many rows go to the Parquet file at a time.
-	batchRows = 512
+	batchRows = 256
 )
 
 // The writer's own entries in the counters of the manifest.
@@ -39,6 +39,7 @@ type Option func(*config)
 type config struct {
 	segmentRows  int
 	segmentSpan  clock.Time
+	expected     int
 	queueBatches int
 	blocking     bool
 	onError      func(error)
@@ -54,6 +55,10 @@ func OnError(f func(error)) Option { return func(c *config) { c.onError = f } }
 
 // SegmentRows ends a Parquet segment after n rows, 200,000 by default.
 func SegmentRows(n int) Option { return func(c *config) { c.segmentRows = n } }
+
+// Expect tells about how many rows will come, so that a short run does not take the
+// memory of a long one; 0: unknown.
+func Expect(rows int) Option { return func(c *config) { c.expected = max(0, rows) } }
 
 // Writer writes one run directory.
 //
@@ -196,7 +201,7 @@ func (w *Writer) start(dir string, m Meta) error {
 	if err != nil {
 		return err
 	}
-	made, err := newSegments(w.disk, cols, &w.man)
+	made, err := newSegments(w.disk, cols, &w.man, w.cfg.expected)
 	if err != nil {
 		return errors.Join(err, log.close())
 	}

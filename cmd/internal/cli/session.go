@@ -165,7 +165,7 @@ func (s *session) open(env *Env) error {
 	loud := record.OnError(func(err error) {
 		fmt.Fprintf(s.log, "goodput: recording stopped: %v; the load goes on, the run will be invalid\n", err)
 	})
-	if s.writer, err = record.Create(s.dir, m, loud); err != nil {
+	if s.writer, err = record.Create(s.dir, m, loud, record.Expect(s.expected())); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
 	text, err := s.plan.YAML()
@@ -201,6 +201,15 @@ func (s *session) open(env *Env) error {
 	}
 	s.dispatcher, err = dispatch.New(c)
 	return err
+}
+
+// expected is the number of requests that will come, if nothing ends the load
+// before; 0: unknown.
+func (s *session) expected() int {
+	if s.plan.NumPrompts == 0 && s.set != nil {
+		return s.set.Len()
+	}
+	return s.plan.NumPrompts
 }
 
 // source makes the arrivals of the load.
