@@ -153,6 +153,7 @@ func (a *attempt) Finished(s *engine.Seq, now clock.Time, why engine.Finish) {
 		a.leave(0)
 		if a.why == "" {
 			a.pool.n.canceled++
+			a.pool.n.orphaned += uint64(s.Output)
 		} else {
 			a.pool.n.broken++
 		}

@@ -9,6 +9,7 @@ import (
 type counts struct {
 	started, completed, canceled, refused, broken uint64
 	remote, local                                 uint64
+	orphaned                                      uint64 // tokens
 }
 
 // Stats is the pool's account at one instant.
@@ -21,7 +22,9 @@ type Stats struct {
 	// replica and to the one that answers; both stay 0 without prefill replicas.
 	// Moved is what went from the former to the latter.
 	Remote, Local uint64
-	Moved         disagg.Moved
+	// Orphaned tokens were made for requests that were given up.
+	Orphaned uint64
+	Moved    disagg.Moved
 	// Engines is the sum over the replicas, and what they were before faults took
 	// them down; its KVUsed is their mean.
 	Engines engine.Stats
@@ -31,7 +34,7 @@ type Stats struct {
 func (p *Pool) Stats() Stats {
 	s := Stats{
 		Started: p.n.started, Completed: p.n.completed, Canceled: p.n.canceled, Refused: p.n.refused, Broken: p.n.broken,
-		Live: uint64(len(p.live)),
+		Live: uint64(len(p.live)), Orphaned: p.n.orphaned,
 	}
 	if p.prefill != nil {
 		s.Remote, s.Local, s.Moved = p.n.remote, p.n.local, p.prefill.Moved()

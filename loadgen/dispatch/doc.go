@@ -14,6 +14,19 @@
 // answer is quoted as planned, so that every server gets the same bytes and no cache
 // holds them, or (Config.Live) as the target made it.
 //
+// A request is one attempt, unless Config.Client says what a client does about slow and
+// failed ones. Then each attempt has a row, one of which decides the request, and all
+// count from its intended instant.
+//
+//   - Tried again is what failed before its first token: connect, reset, http_429,
+//     http_5xx, stream_error, truncated, timeout_ttft. A budget that fills with the
+//     requests bounds what retries and hedges add to the load. The wait is uniform from
+//     0 to a bound that doubles.
+//   - A hedge is a second attempt beside a slow first one. The first token decides
+//     between the two, and the other is given up. If one fails before that, the other
+//     goes on alone.
+//   - A client that leaves gives up all attempts; the request ends as canceled.
+//
 // It neither decides when requests are due (package schedule) nor sends anything
 // (package target), it judges no answer (package observe), and it keeps nothing of
 // a request that has ended but counts.

@@ -93,12 +93,12 @@ func (s SLO) bounds() [len(sloMetrics)]time.Duration {
 }
 
 // Met reports whether r got all that s promises. Only a success can; every other
-// outcome is a miss, except that of a censored request, which is unknown, as is
-// everything if nothing was promised. A clause that cannot apply (TPOT of a
+// outcome is a miss, except that of a censored request, or of one that was given up on
+// purpose, which is unknown, as is everything if nothing was promised. A clause that cannot apply (TPOT of a
 // one-token answer) is skipped; one whose metric was not observed, though it
 // exists, leaves the answer unknown unless another clause is missed.
 func (s SLO) Met(r *record.Request) record.Tri {
-	if s == (SLO{}) || r.Outcome == record.Censored {
+	if s == (SLO{}) || r.Outcome == record.Censored || r.Outcome == record.Canceled {
 		return record.Unknown
 	}
 	if r.Outcome != record.OK {

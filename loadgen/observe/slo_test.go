@@ -132,7 +132,7 @@ func TestSLOMet(t *testing.T) {
 			switch r.Outcome {
 			case record.OK:
 				want = record.Yes
-			case record.Censored:
+			case record.Censored, record.Canceled:
 				want = record.Unknown
 			}
 			if got := all.Met(&r); got != want {

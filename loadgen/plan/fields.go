@@ -56,7 +56,7 @@ func (f Field) Type() string {
 		return "bool"
 	case *int, *uint64:
 		return "int"
-	case *float64, *Rate, *Speed:
+	case *float64, *Rate, *Speed, *Share:
 		return "number"
 	case *time.Duration:
 		return "duration"

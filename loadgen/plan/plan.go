@@ -92,9 +92,19 @@ type Plan struct {
 
 	RequestTimeout time.Duration `yaml:"request-timeout" group:"load" help:"most time for one request, from its intended time; 0: none"`
 	TTFTTimeout    time.Duration `yaml:"ttft-timeout" group:"load" help:"most time to the first token, from the intended time; 0: none"`
-	Drain          time.Duration `yaml:"drain" group:"load" help:"wait this long after the last arrival for unfinished requests"`
-	MaxErrorRate   float64       `yaml:"max-error-rate" group:"load" help:"share of failed requests above which the exit code is 5" hash:"-"`
-	Goodput        []string      `yaml:"goodput,omitempty" group:"load" help:"SLO of a request, as METRIC:MILLISECONDS pairs of ttft, ttft_send, tpot, e2el; repeatable"`
+
+	// What a client does beside sending each request once.
+	Retries         int           `yaml:"retries" group:"load" help:"how often a request is tried again that fails before its first token (no connection, reset, 429, 5xx, broken answer, --ttft-timeout, which each attempt has anew); each attempt is a row; 0: never"`
+	RetryBudget     Share         `yaml:"retry-budget" group:"load" help:"most that retries and hedges add to the load, as a share of the requests, beside the first ten"`
+	RetryBackoff    time.Duration `yaml:"retry-backoff" group:"load" help:"bound of the random wait before the first retry; it doubles each further one, up to 10s"`
+	HonorRetryAfter bool          `yaml:"honor-retry-after,omitempty" group:"load" help:"wait before a retry at least as long as the server asked for"`
+	HedgeAfter      string        `yaml:"hedge-after,omitempty" group:"load" help:"send a second attempt beside one without a first token after this time, or after a quantile of those before, such as p95, and give up the slower one; empty: never"`
+	CancelRate      Share         `yaml:"cancel-rate" group:"load" help:"share of requests whose client leaves before the answer is complete; they end as canceled, which is no failure; 0: none"`
+	CancelAfter     string        `yaml:"cancel-after,omitempty" group:"load" help:"when it leaves: a time from the intended one, such as 2s, or with an output, such as 50tok"`
+
+	Drain        time.Duration `yaml:"drain" group:"load" help:"wait this long after the last arrival for unfinished requests"`
+	MaxErrorRate float64       `yaml:"max-error-rate" group:"load" help:"share of failed requests above which the exit code is 5" hash:"-"`
+	Goodput      []string      `yaml:"goodput,omitempty" group:"load" help:"SLO of a request, as METRIC:MILLISECONDS pairs of ttft, ttft_send, tpot, e2el; repeatable"`
 
 	// The workload.
 	DatasetName string  `yaml:"dataset-name" group:"dataset" help:"generators: prefix_repetition, shared_prefix, rag, random, agent (sessions); trace files: trace (of a format told by its content), azure, mooncake, timed_trace, burstgpt, sharegpt, openai-batch, openai-chat, custom, weka, tracelab, ragpulse, servegen, otel, vllm_replay, goodput"`
@@ -200,6 +210,8 @@ func Default() Plan {
 		Burstiness:                1,
 		Cache:                     CacheCold,
 		RequestTimeout:            6 * time.Hour,
+		RetryBudget:               0.1,
+		RetryBackoff:              100 * time.Millisecond,
 		Drain:                     60 * time.Second,
 		MaxErrorRate:              0.05,
 		DatasetName:               "random",

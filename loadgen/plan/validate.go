@@ -17,6 +17,7 @@ func (p *Plan) Validate() error {
 	p.checkTarget(v)
 	p.checkPool(v)
 	p.checkLoad(v)
+	p.checkClient(v)
 	p.checkWarmup(v)
 	p.checkDataset(v)
 	p.checkAdapters(v)

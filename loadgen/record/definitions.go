@@ -26,7 +26,7 @@ func Definitions() []Definition {
 		{"itl_token", "ns", "gap / tokens of the chunk that ends it, weighted by these tokens", "tokens per chunk are unknown"},
 		{"e2e", "ns", "last_token - intended", "the request is not a success"},
 		{"normalized", "ns", "e2e / output_tokens", "the request is not a success, or output_tokens = 0"},
-		{"slo_met", "bool", "every clause of the SLO that applies to the request holds; failures, timeouts and drops miss it", "the request is censored, or no SLO is set"},
+		{"slo_met", "bool", "every clause of the SLO that applies to the request holds; failures, timeouts and drops miss it", "the request is censored or was given up on purpose, or no SLO is set"},
 		{"goodput", "1/s", "requests of the window with slo_met, per second of the window", "no SLO is set"},
 		{"attainment", "ratio", "requests of the window with slo_met / all requests scheduled in the window", "no SLO is set"},
 		{"success", "bool", "outcome = ok: 2xx, no error in the stream, a finish reason, usage or tokens, the terminal marker, and the length that was asked for when it was enforced", ""},

@@ -26,7 +26,7 @@ var perRequest = []struct {
 
 // columns are those that the collector reads.
 var columns = []string{
-	"final", "phase", "trigger", "intended", "attempt_due", "dispatched", "writing", "first_token", "last_token", "outcome", "slo_met",
+	"final", "attempt", "hedge", "phase", "trigger", "intended", "attempt_due", "dispatched", "writing", "first_token", "last_token", "outcome", "slo_met",
 	"ttft", "ttft_send", "tpot", "e2e", "normalized", "lag", "client_queue", "d_ttft",
 	"planned_prompt_tokens", "prompt_tokens", "output_tokens", "planned_cached_tokens", "cached_tokens", "seq", "error",
 	"chunks", "coalesced_tokens", "server_source", "server_preemptions", "server_recomputed",
@@ -67,17 +67,22 @@ func (c *collector) add(r *record.Request) error {
 	if r.Phase == record.Warmup {
 		c.warm = max(c.warm, r.Intended)
 	}
-	if !r.Final || r.Phase != record.Measure {
+	if r.Phase != record.Measure {
 		return nil
 	}
 	f := &c.f
+	f.Attempts.add(r)
+	if !r.Final {
+		return nil
+	}
 	f.Scheduled++
 	f.Outcomes[r.Outcome]++
 	c.first, c.last = min(c.first, r.Intended), max(c.last, r.Intended)
 	c.steps.add(r)
 	if r.Dispatched.Known() {
 		f.Sent++
-		f.LastSent = max(f.LastSent, r.Dispatched)
+		// Of a retry the instant at which a first attempt as late would have left.
+		f.LastSent = max(f.LastSent, r.Intended+clock.Time(r.Lag()))
 	}
 	if r.SLOMet != record.Unknown {
 		f.SLO = true

@@ -42,8 +42,10 @@ type Figures struct {
 	// Sent requests left the generator, the last of them at LastSent.
 	Sent     int64
 	LastSent clock.Time
+	// Attempts is what was sent for them.
+	Attempts Attempts
 	// Met counts requests that met the SLO; Judged those that were judged, which
-	// are all but the censored ones. SLO is false when no SLO was given.
+	// are all but the censored ones and those given up on purpose. SLO is false when no SLO was given.
 	SLO         bool
 	Met, Judged int64
 	// Span is the time from the start of the window to the last token; PromptTokens and
@@ -95,9 +97,10 @@ func (f *Figures) HitGap() (share float64, ok bool) {
 	return f.PlannedHit.Value() - f.MeasuredHit.Value(), true
 }
 
-// Failed is the number of requests that neither succeeded nor are censored.
+// Failed is the number of requests that neither succeeded nor are censored, nor were
+// given up on purpose.
 func (f *Figures) Failed() int64 {
-	return f.Scheduled - f.Outcomes[record.OK] - f.Outcomes[record.Censored]
+	return f.Scheduled - f.Outcomes[record.OK] - f.Outcomes[record.Censored] - f.Outcomes[record.Canceled]
 }
 
 // Rated reports whether the window can be divided by: one request has no rate,

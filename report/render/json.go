@@ -26,6 +26,7 @@ type jsonReport struct {
 	OutputTokS  *float64              `json:"output_tok_s"`
 	Outcomes    map[string]int64      `json:"outcomes"`
 	Reasons     map[string]string     `json:"reasons"`
+	Attempts    jsonAttempts          `json:"attempts"`
 	SLO         *string               `json:"slo"`
 	Attainment  *float64              `json:"attainment"`
 	GoodputRPS  *float64              `json:"goodput_rps"`
@@ -90,6 +91,7 @@ func JSON(w io.Writer, r *Report) error {
 		WindowS: r.Window.Seconds(), Requests: r.Scheduled,
 		OfferedRPS: maybe(r.Offered()), AchievedRPS: maybe(r.Achieved()), OutputTokS: maybe(r.throughput()),
 		Outcomes: map[string]int64{}, Reasons: map[string]string{}, GoodputRPS: maybe(r.goodput()),
+		Attempts: r.attemptsJSON(),
 		Metrics:  map[string]jsonMetric{},
 		Spent:    spentJSON(&r.Spent),
 		Sessions: sessionsJSON(&r.Sessions),

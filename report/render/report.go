@@ -38,7 +38,9 @@ func (r *Report) attainment() (all, without float64, ok bool) {
 	if !r.Figures.SLO || r.Scheduled == 0 || r.Judged == 0 {
 		return 0, 0, false
 	}
-	return float64(r.Met) / float64(r.Scheduled), float64(r.Met) / float64(r.Judged), true
+	// Who left on purpose was promised nothing any more.
+	stayed := r.Scheduled - r.Outcomes[record.Canceled]
+	return float64(r.Met) / float64(stayed), float64(r.Met) / float64(r.Judged), true
 }
 
 // throughput is output tokens of successes per second, from the start of the

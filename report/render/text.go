@@ -101,6 +101,7 @@ func (r *Report) tail(b *strings.Builder) {
 	if v, ok := r.throughput(); ok {
 		fmt.Fprintf(b, "tokens     %d in, %d out, %.4g output tokens/s\n", r.PromptTokens, r.OutputTokens, v)
 	}
+	r.attempts(b)
 	if text := r.cacheText(); text != "" {
 		fmt.Fprintf(b, "cache hit  %s\n", text)
 	}

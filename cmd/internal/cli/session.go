@@ -187,7 +187,7 @@ func (s *session) open(env *Env) error {
 		Loop: s.loop, Source: load.source, Target: s.target,
 		Warmup: load.lasts, AwaitWarmup: load.lasts == 0,
 		Identity:  dispatch.Identity{RunID: m.RunID, Salt: salt},
-		IgnoreEOS: s.plan.IgnoreEOS, SLO: s.slo, Drain: s.plan.Drain,
+		IgnoreEOS: s.plan.IgnoreEOS, SLO: s.slo, Drain: s.plan.Drain, Client: newClient(&s.plan),
 		Assign:        assign,
 		PlannedCached: plannedCached(load.set, s.plan.EngineBlockSize),
 		Record:        s.writer.Write, Monitor: s.monitor, Finished: s.loop.Stop,
@@ -315,14 +315,20 @@ func (s *session) finish(ended clock.Time) error {
 	f := record.Final{
 		State: record.Complete, Ended: clock.Wall(), EndedAt: ended,
 		Counts: &record.Counts{
-			Scheduled: c.Scheduled, Completed: c.Completed(), Failed: c.Failed(), Dropped: c.Dropped(), Censored: c.Censored(),
+			Scheduled: c.Scheduled, Completed: c.Completed(), Failed: c.Failed(), Dropped: c.Dropped(), Censored: c.Censored(), Canceled: c.Canceled(),
 		},
 		Counters: counters(s.dispatcher.Counters()),
+	}
+	if s.plan.Client() {
+		clientCounters(f.Counters, s.dispatcher.Attempts())
 	}
 	if s.pool != nil {
 		f.Events = faultEvents(s.pool.Faults())
 		stats := s.pool.Stats()
 		e := stats.Engines
+		if s.plan.Client() {
+			f.Counters["orphaned_tokens"] = int64(stats.Orphaned)
+		}
 		if s.plan.Split() {
 			f.Counters["remote_prefills"], f.Counters["local_prefills"] = int64(stats.Remote), int64(stats.Local)
 			f.Counters["kv_transfers"], f.Counters["kv_transfer_tokens"] = stats.Moved.Transfers, stats.Moved.Tokens

@@ -1,0 +1,31 @@
+package cli
+
+import (
+	"goodput/loadgen/dispatch"
+	"goodput/loadgen/plan"
+)
+
+// newClient is what the plan's client does beside sending each request once. The plan
+// was validated.
+func newClient(p *plan.Plan) dispatch.Client {
+	if !p.Client() {
+		return dispatch.Client{}
+	}
+	c := dispatch.Client{
+		Retries: p.Retries, Budget: float64(p.RetryBudget), Backoff: p.RetryBackoff, HonorRetryAfter: p.HonorRetryAfter,
+		CancelRate: float64(p.CancelRate), RequestTimeout: p.RequestTimeout, Seed: p.Seed,
+	}
+	if h, err := p.Hedge(); err == nil {
+		c.HedgeAfter, c.HedgeQuantile = h.After, h.Quantile
+	}
+	if l, err := p.Leave(); err == nil {
+		c.CancelAfter, c.CancelTokens = l.After, l.Tokens
+	}
+	return c
+}
+
+// clientCounters says what was sent beside each request once.
+func clientCounters(to map[string]int64, a dispatch.Attempts) {
+	to["attempts"], to["retries"], to["hedges"] = a.Sent, a.Retries, a.Hedges
+	to["hedges_won"], to["retries_denied"] = a.HedgesWon, a.Denied
+}
