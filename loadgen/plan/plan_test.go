@@ -97,7 +97,7 @@ func genPlan(t *rapid.T) Plan {
 			v.SetInt(int64(rapid.IntRange(0, 1<<31-1).Draw(t, f.Key)))
 		case uint64:
 			v.SetUint(rapid.Uint64().Draw(t, f.Key))
-		case float64, Rate, Speed:
+		case float64, Rate, Speed, Share:
 			v.SetFloat(rapid.Float64Range(0, 1e9).Draw(t, f.Key))
 		case time.Duration:
 			v.SetInt(rapid.Int64Range(0, 1e15).Draw(t, f.Key))
