@@ -74,6 +74,9 @@ type Thread struct {
 	// Join is the step of the parent that waits for the thread's end; -1: none does.
 	Join  int
 	Steps []Step
+	// First is the number of Steps[0] within the thread: more than 0 if others ended
+	// before the run (Session.Underway).
+	First int
 }
 
 // Session is the plan of a whole session, fixed before it starts. How long the
@@ -90,6 +93,9 @@ type Session struct {
 	At time.Duration
 	// Recorded says that the steps' At were observed and not planned.
 	Recorded bool
+	// Underway says that the session began before the run: Threads holds what is left
+	// of it then, and each first step all of the context before it.
+	Underway bool
 	// Threads holds the main thread first, and parents before their children.
 	Threads []Thread
 }

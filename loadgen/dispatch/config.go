@@ -28,6 +28,18 @@ type Config struct {
 	// Live: later steps of a session quote the answers that the target made, and not
 	// the planned ones.
 	Live bool
+	// MaxSessions bounds the sessions that are live at a time; 0: no bound. One more
+	// waits until another ends, first come, first served, and is then as late as that:
+	// its steps are due as if it had not waited, and its wait is client_queue. With
+	// DropSessions it is not run at all.
+	MaxSessions  int
+	DropSessions bool
+	// Concurrent makes a closed loop of sessions: so many are live from instant 0 on,
+	// and where one ends the next one of the set starts, up to the instant Until (0: no
+	// limit) or the end of the set. There is no Source then. A request that never
+	// ends holds its place for ever unless the target gives it up. 0: the schedule decides.
+	Concurrent int
+	Until      clock.Time
 	// ContinueOnError goes on with the planned text after a failed step; otherwise the
 	// session ends with it.
 	ContinueOnError bool
@@ -105,7 +117,11 @@ func (c *Config) check() error {
 	switch {
 	case c.Loop == nil:
 		return errors.New("dispatcher has no loop")
-	case c.Source == nil:
+	case c.Concurrent < 0 || c.MaxSessions < 0 || c.Until < 0:
+		return errors.New("a bound of live sessions is negative: give 0 for none")
+	case c.Concurrent > 0 && (c.Sessions == nil || c.Source != nil || c.MaxSessions > 0):
+		return errors.New("a closed loop is of sessions, and has neither a schedule nor another bound of live ones")
+	case c.Source == nil && c.Concurrent == 0:
 		return errors.New("dispatcher has no schedule")
 	case c.Sessions != nil && c.MaxInFlight < 0:
 		return errors.New("the bound of a session's steps in flight is negative: give 0 for none")

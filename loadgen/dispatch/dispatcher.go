@@ -79,6 +79,10 @@ func New(c Config) (*Dispatcher, error) {
 // Begin arranges the first arrival. Call it once, before the loop runs or from
 // within an event.
 func (d *Dispatcher) Begin() {
+	if d.cfg.Concurrent > 0 {
+		d.sessions.lane.begin(d)
+		return
+	}
 	if !d.arrivals.arrange() {
 		d.cfg.Loop.At(d.cfg.Loop.Now(), clock.RankControl, noArrivals{d})
 	}
@@ -124,7 +128,7 @@ func (a *arrivals) Fire(now clock.Time) {
 		return
 	}
 	if d.cfg.Sessions != nil {
-		d.arrive(due)
+		d.arrive(now, due)
 	} else {
 		d.start(now, due)
 	}
@@ -165,12 +169,17 @@ func (d *Dispatcher) send(now clock.Time, t *thread) {
 	t.prompt()
 	f := d.flying.take(d)
 	st, id := &t.plan.Steps[t.next], t.s.plan.ID
-	f.thread, f.warm = t, false
+	turn := t.plan.First + t.next
+	f.thread, f.warm = t, t.next == 0 && t.underway()
+	if f.warm {
+		d.warm.sent++
+		d.warm.inFlight++
+	}
 	quoted := d.cfg.Live && t.quoted()
-	f.item = datasets.Item{Prompt: t.context, In: st.In, Out: st.Out, OutKey: st.OutKey, Quoted: quoted, Session: id, Turn: uint16(t.next)}
+	f.item = datasets.Item{Prompt: t.context, In: st.In, Out: st.Out, OutKey: st.OutKey, Quoted: quoted, Session: id, Turn: uint16(turn)}
 	f.first.req = target.Request{
 		Seq: id - 1, Intended: t.due, Prompt: t.context, In: st.In, Out: st.Out, OutKey: st.OutKey, Quoted: quoted,
-		Session: id, Turn: uint16(t.next), IgnoreEOS: d.cfg.IgnoreEOS,
+		Session: id, Turn: uint16(turn), IgnoreEOS: d.cfg.IgnoreEOS,
 	}
 	if d.cfg.Assign != nil {
 		d.cfg.Assign.Fill(&f.first.req)
@@ -283,7 +292,7 @@ func (d *Dispatcher) landStep(f *flight, row *record.Request, t *thread) {
 // place tells the wait for a place among the session's steps in flight from lateness:
 // the transport hands over after both, and only lateness is the generator's lag.
 func (d *Dispatcher) place(row *record.Request, t *thread) {
-	if d.cfg.MaxInFlight > 0 && row.Dispatched.Known() {
+	if (d.cfg.MaxInFlight > 0 || d.cfg.MaxSessions > 0) && row.Dispatched.Known() {
 		row.Permitted = row.Dispatched
 		row.Dispatched -= clock.Time(t.sent.Sub(t.ready))
 	}

@@ -44,6 +44,7 @@ func (e deadline) Fire(now clock.Time) {
 // without Cancel there is nothing to wait for.
 func (d *Dispatcher) cut(now clock.Time) {
 	d.stage, d.cutoff = cutting, now
+	d.endWaiting(record.SessionCensored)
 	d.stopSessions()
 	if d.canceler == nil {
 		d.abandon()
@@ -130,7 +131,7 @@ func (d *Dispatcher) surrender(f *flight, row *record.Request) {
 }
 
 func (d *Dispatcher) finishIfEmpty() bool {
-	if d.stage == offering || d.flying.n > 0 || d.sessions.counts.Live > 0 {
+	if d.stage == offering || d.flying.n > 0 || d.sessions.counts.Live > 0 || len(d.sessions.waiting) > 0 {
 		return false
 	}
 	if d.stage != finished {
@@ -156,6 +157,7 @@ func (e interrupt) Fire(now clock.Time) {
 	}
 	switch d.interrupts++; {
 	case d.interrupts == 1:
+		d.endWaiting(record.SessionCensored)
 		d.drain(now)
 	case d.stage == draining:
 		d.cut(now)

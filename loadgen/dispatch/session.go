@@ -12,8 +12,9 @@ import (
 // SessionCounts is the account of all sessions at one instant. Invariant 1 says that
 // Scheduled is the sum of the others, StepsUnsent aside.
 type SessionCounts struct {
-	// Scheduled sessions became due; Live are those that have not ended.
-	Scheduled, Live int64
+	// Scheduled sessions became due; Waiting are those that have not begun for want of
+	// a place, Live those that have begun and not ended.
+	Scheduled, Waiting, Live int64
 	// Outcomes counts those that have.
 	Outcomes [record.NumSessionOutcome]int64
 	// StepsUnsent are the steps that ended sessions did not come to.
@@ -28,6 +29,7 @@ type session struct {
 	id      string
 	tenant  string
 	arrival clock.Time
+	began   clock.Time // when it had a place among the live ones
 	threads []thread
 
 	inFlight int // steps that were sent, or have a place kept for them
@@ -82,21 +84,15 @@ func (t *thread) Entity() uint64 { return t.s.plan.ID<<16 | uint64(t.number)&0xf
 type sessions struct {
 	first, last *session
 	idle        []*session
+	waiting     []schedule.Arrival // for a place
+	lane        lanes
 	counts      SessionCounts
 	requests    uint64 // sent so far: the next one's number
 }
 
-// arrive starts the session that is due.
-func (d *Dispatcher) arrive(due schedule.Arrival) {
-	l := &d.sessions
-	var s *session
-	if n := len(l.idle); n > 0 {
-		s, l.idle = l.idle[n-1], l.idle[:n-1]
-	} else {
-		s = &session{d: d}
-	}
-	d.cfg.Sessions.Session(int(due.Item), &s.plan)
-	s.begin(d, due)
+// startSession makes a session live that arrived when it was due.
+func (d *Dispatcher) startSession(now clock.Time, due schedule.Arrival) {
+	l, s := &d.sessions, d.newSession(now, due)
 	s.prev, s.next = l.last, nil
 	if l.last != nil {
 		l.last.next = s
@@ -104,9 +100,7 @@ func (d *Dispatcher) arrive(due schedule.Arrival) {
 		l.first = s
 	}
 	l.last = s
-	l.counts.Scheduled++
 	l.counts.Live++
-	d.last = due.At
 	s.birth(&s.threads[0], due.At, spent{})
 }
 
@@ -120,6 +114,22 @@ func (s *session) birth(t *thread, ended clock.Time, cost spent) {
 			s.birth(c, ended, cost)
 		}
 	}
+}
+
+// newSession plans a session in memory of one that ended, if there is any.
+func (d *Dispatcher) newSession(now clock.Time, due schedule.Arrival) *session {
+	l := &d.sessions
+	var s *session
+	if n := len(l.idle); n > 0 {
+		s, l.idle = l.idle[n-1], l.idle[:n-1]
+	} else {
+		s = &session{d: d}
+	}
+	d.cfg.Sessions.Session(int(due.Item), &s.plan)
+	s.begin(d, due)
+	s.began = max(now, due.At)
+	s.row.Queued = int64(s.began.Sub(due.At))
+	return s
 }
 
 func (s *session) begin(d *Dispatcher, due schedule.Arrival) {
@@ -137,7 +147,8 @@ func (s *session) begin(d *Dispatcher, due schedule.Arrival) {
 	}
 	s.row = record.Session{
 		SessionID: s.id, Tenant: s.tenant, Arrival: due.At, Ended: clock.Never, Threads: int32(n), StepsPlanned: int32(s.plan.Steps()),
-		SCT: record.Null, ModelTime: record.Null, WaitTime: record.Null, Lag: record.Null,
+		Underway: s.plan.Underway,
+		SCT:      record.Null, ModelTime: record.Null, WaitTime: record.Null, Lag: record.Null,
 	}
 }
 
@@ -163,7 +174,7 @@ func (s *session) proceed(t *thread) {
 	t.cost = spent{cost.model, cost.wait + int64(wait)}
 	t.due, t.state = from.Add(wait), waiting
 	s.pending++
-	s.d.cfg.Loop.At(t.due, clock.RankArrival, t)
+	s.d.cfg.Loop.At(max(t.due, s.began), clock.RankArrival, t)
 }
 
 // Fire is the next step coming due, or its place in flight becoming free.
@@ -181,7 +192,8 @@ func (t *thread) Fire(now clock.Time) {
 		return
 	}
 	if t.state == waiting {
-		t.ready = now
+		// A session that waited for its place was ready when it was due.
+		t.ready = now - max(0, s.began-t.due)
 		if most := s.d.cfg.MaxInFlight; most > 0 && s.inFlight >= most {
 			t.state = queued
 			s.queue = append(s.queue, t)
@@ -350,7 +362,7 @@ func (s *session) endIfOver() {
 	if !s.stopped && r.StepsFailed > 0 {
 		r.Outcome = record.SessionFailed
 	}
-	if r.Outcome == record.SessionCompleted {
+	if r.Outcome == record.SessionCompleted && !r.Underway {
 		r.SCT = int64(main.ended - s.arrival)
 		r.ModelTime, r.WaitTime = main.cost.model, main.cost.wait
 		r.Lag = r.SCT - r.ModelTime - r.WaitTime
@@ -375,6 +387,7 @@ func (s *session) endIfOver() {
 		d.cfg.RecordSession(r)
 	}
 	d.retire(s)
+	d.freed()
 }
 
 // censored counts the steps that were sent and have neither succeeded nor failed.

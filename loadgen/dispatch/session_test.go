@@ -286,24 +286,34 @@ func TestSessionConservation(t *testing.T) {
 		}
 		n := rapid.IntRange(1, 12).Draw(t, "sessions")
 		var d *dispatch.Dispatcher
+		var cfg dispatch.Config
 		ended, finished, rows := map[string]bool{}, 0, int64(0)
 		audit := func() {
 			c := d.SessionCounts()
-			sum := c.Live
+			sum := c.Live + c.Waiting
 			for _, k := range c.Outcomes {
 				sum += k
 			}
-			if sum != c.Scheduled || int64(len(ended)) != c.Scheduled-c.Live {
+			if most := int64(max(cfg.MaxSessions, cfg.Concurrent)); most > 0 && c.Live > most {
+				t.Fatalf("%d live sessions, the bound is %d", c.Live, most)
+			}
+			if sum != c.Scheduled || int64(len(ended)) != c.Scheduled-c.Live-c.Waiting {
 				t.Fatalf("conservation: %+v, %d ended", c, len(ended))
 			}
 		}
 		set := randomPlans(t, n)
-		cfg := dispatch.Config{
-			Loop: l, Source: &steady{gap: 20 * ms, n: uint64(n)}, Sessions: set, Target: tg,
+		cfg = dispatch.Config{
+			Loop: l, Sessions: set, Target: tg, MaxSessions: rapid.IntRange(0, 3).Draw(t, "live"), DropSessions: rapid.Bool().Draw(t, "drop"),
 			Drain:       time.Duration(rapid.IntRange(0, 3000).Draw(t, "drain")) * time.Millisecond,
 			MaxInFlight: rapid.IntRange(0, 3).Draw(t, "most"), ContinueOnError: rapid.Bool().Draw(t, "continue"),
 			Record:   func(r *record.Request) { rows++; checkCausality(t, r); audit() },
 			Finished: func() { finished++ },
+		}
+		if rapid.Bool().Draw(t, "closed") {
+			cfg.Concurrent, cfg.MaxSessions = max(cfg.MaxSessions, 1), 0
+			cfg.Until = clock.Time(rapid.IntRange(1, 500).Draw(t, "until")) * ms
+		} else {
+			cfg.Source = &steady{gap: 20 * ms, n: uint64(n)}
 		}
 		cfg.RecordSession = func(s *record.Session) {
 			if ended[s.SessionID] {
@@ -311,10 +321,13 @@ func TestSessionConservation(t *testing.T) {
 			}
 			ended[s.SessionID] = true
 			i, _ := strconv.Atoi(s.SessionID)
+			if (s.Outcome == record.SessionDropped) && (!cfg.DropSessions || s.StepsUnsent != s.StepsPlanned) || s.Queued < 0 || s.Queued > 0 && cfg.MaxSessions == 0 {
+				t.Fatalf("dropped or queued: %+v", *s)
+			}
 			if int(s.StepsPlanned) != set[i-1].Steps() || s.StepsOK+s.StepsFailed+s.StepsUnsent > s.StepsPlanned || s.StepsUnsent < 0 {
 				t.Fatalf("steps of %+v", *s)
 			}
-			if (s.SCT != record.Null) != (s.Outcome == record.SessionCompleted) || s.Outcome == record.SessionCompleted && (s.StepsOK != s.StepsPlanned || s.SCT != s.ModelTime+s.WaitTime+s.Lag || s.Lag < 0) {
+			if (s.SCT != record.Null) != (s.Outcome == record.SessionCompleted && !s.Underway) || s.SCT != record.Null && (s.StepsOK != s.StepsPlanned || s.SCT != s.ModelTime+s.WaitTime+s.Lag || s.Lag < 0) {
 				t.Fatalf("times of %+v", *s)
 			}
 		}
@@ -332,7 +345,7 @@ func TestSessionConservation(t *testing.T) {
 		l.Run()
 		audit()
 		c, s := d.Counts(), d.SessionCounts()
-		if finished != 1 || c.InFlight != 0 || s.Live != 0 || rows != c.Scheduled {
+		if finished != 1 || c.InFlight != 0 || s.Live != 0 || s.Waiting != 0 || rows != c.Scheduled {
 			t.Fatalf("finished %d times, %+v, %+v, %d rows", finished, c, s, rows)
 		}
 	})
@@ -351,6 +364,7 @@ func randomPlans(t *rapid.T, n int) plans {
 			return out
 		}
 		s := datasets.Session{ID: uint64(i) + 1, Threads: []datasets.Thread{steps(waits()...)}}
+		s.Underway = rapid.Bool().Draw(t, "underway")
 		for range rapid.IntRange(0, 3).Draw(t, "threads") {
 			c := steps(waits()...)
 			c.Parent = rapid.IntRange(0, len(s.Threads)-1).Draw(t, "parent")
@@ -359,9 +373,6 @@ func randomPlans(t *rapid.T, n int) plans {
 			c.Join = -1
 			if c.Spawn < last && rapid.Bool().Draw(t, "joins") {
 				c.Join = rapid.IntRange(c.Spawn+1, last).Draw(t, "join")
-			}
-			if c.Join == 0 {
-				c.Join = -1 // a first step that waits for what starts with it
 			}
 			s.Threads = append(s.Threads, c)
 		}

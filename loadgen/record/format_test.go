@@ -67,6 +67,8 @@ func TestFormatListsEverySessionColumn(t *testing.T) {
 			null = "null"
 		}
 		switch f.Type().Kind() {
+		case parquet.Boolean:
+			kind = "bool"
 		case parquet.Int32:
 			kind = "int32"
 		case parquet.Int64:

@@ -39,6 +39,8 @@ type sessionRow struct {
 	StepsUnsent  int32   `parquet:"steps_unsent"`
 	PromptTokens int64   `parquet:"prompt_tokens"`
 	OutputTokens int64   `parquet:"output_tokens"`
+	Underway     bool    `parquet:"underway"`
+	Queued       int64   `parquet:"queued"`
 	SCT          *int64  `parquet:"sct,optional"`
 	ModelTime    *int64  `parquet:"model_time,optional"`
 	WaitTime     *int64  `parquet:"wait_time,optional"`
@@ -144,6 +146,7 @@ func (s *Session) row() sessionRow {
 		SessionID: s.SessionID, Arrival: int64(s.Arrival), Ended: orNil(int64(s.Ended)), Outcome: s.Outcome.String(),
 		Threads: s.Threads, StepsPlanned: s.StepsPlanned, StepsOK: s.StepsOK, StepsFailed: s.StepsFailed, StepsUnsent: s.StepsUnsent,
 		PromptTokens: s.PromptTokens, OutputTokens: s.OutputTokens,
+		Underway: s.Underway, Queued: s.Queued,
 		SCT: orNil(s.SCT), ModelTime: orNil(s.ModelTime), WaitTime: orNil(s.WaitTime), Lag: orNil(s.Lag),
 	}
 	if s.Tenant != "" {
@@ -157,6 +160,7 @@ func (r *sessionRow) session() (Session, error) {
 		SessionID: r.SessionID, Arrival: clock.Time(r.Arrival), Ended: clock.Time(orNull(r.Ended)),
 		Threads: r.Threads, StepsPlanned: r.StepsPlanned, StepsOK: r.StepsOK, StepsFailed: r.StepsFailed, StepsUnsent: r.StepsUnsent,
 		PromptTokens: r.PromptTokens, OutputTokens: r.OutputTokens,
+		Underway: r.Underway, Queued: r.Queued,
 		SCT: orNull(r.SCT), ModelTime: orNull(r.ModelTime), WaitTime: orNull(r.WaitTime), Lag: orNull(r.Lag),
 	}
 	if r.Tenant != nil {

@@ -52,7 +52,7 @@ func TestSessionsComeBack(t *testing.T) {
 			SessionID: strconv.Itoa(i + 1), Arrival: clock.Time(i) * 1e9, Ended: clock.Time(i)*1e9 + 5, Threads: 2,
 			StepsPlanned: 9, StepsOK: 8, StepsFailed: 1, PromptTokens: 1000, OutputTokens: 10,
 			SCT: record.Null, ModelTime: record.Null, WaitTime: record.Null, Lag: record.Null,
-			Outcome: record.SessionOutcome(i % record.NumSessionOutcome),
+			Outcome: record.SessionOutcome(i % record.NumSessionOutcome), Underway: i%3 == 0, Queued: int64(i % 7),
 		}
 		if s.Outcome == record.SessionCompleted {
 			s.Tenant, s.SCT, s.ModelTime, s.WaitTime, s.Lag = "3", 10, 5, 5, 0
