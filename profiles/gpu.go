@@ -42,8 +42,12 @@ type GPU struct {
 	ElementwiseWork Coefficient `yaml:"elementwise_work"`
 	// ExpertShare is the share of the rates above that the products of routed experts
 	// reach, ExpertLaunch what routing costs once per layer of experts.
-	ExpertShare  Coefficient `yaml:"expert_share"`
-	ExpertLaunch Coefficient `yaml:"expert_launch"`
+	ExpertShare Coefficient `yaml:"expert_share"`
+	// ExpertKernels, if known, are what kernels of experts with weights of 8 and 16 bits
+	// were measured to reach, in place of ExpertShare, which weights of 4 bits keep. nil:
+	// not known.
+	ExpertKernels *ExpertKernels `yaml:"expert_kernels,omitempty"`
+	ExpertLaunch  Coefficient    `yaml:"expert_launch"`
 	// AllReduceLatency is paid twice per layer when tensor parallel; Bus holds the
 	// bus bandwidth for each supported degree.
 	AllReduceLatency Coefficient `yaml:"all_reduce_latency"`
@@ -83,6 +87,14 @@ type FP8Rates struct {
 	Peak            Coefficient `yaml:"peak_flops"`
 	MatmulRate      Coefficient `yaml:"matmul_share"`
 	WeightBandwidth Coefficient `yaml:"weight_bandwidth_share"`
+}
+
+// ExpertKernels are the shares of HBM at which one kernel reads the weights of many
+// experts, and of the peak at which it multiplies with them. One follows on the other:
+// each expert has too few tokens to multiply while the next one is read.
+type ExpertKernels struct {
+	Bandwidth Coefficient `yaml:"bandwidth_share"`
+	Matmul    Coefficient `yaml:"matmul_share"`
 }
 
 // Coverage is what a profile was compared with. A prediction beyond it is an
@@ -127,6 +139,15 @@ func (g *GPU) Rates(q Quantization) Rates {
 		return Rates{g.FP8.Peak.Value, g.FP8.MatmulRate.Value, g.FP8.WeightBandwidth.Value}
 	}
 	return Rates{g.Peak.Value, g.MatmulRate.Value, g.WeightBandwidth.Value}
+}
+
+// ExpertsOf returns ExpertKernels if they are known and hold for weights stored as q;
+// nil: they don't.
+func (g *GPU) ExpertsOf(q Quantization) *ExpertKernels {
+	if q.bytes() < 1 {
+		return nil
+	}
+	return g.ExpertKernels
 }
 
 // Bus is the all-reduce bandwidth of one tensor parallel degree.
@@ -210,6 +231,11 @@ func (g *GPU) validate() error {
 		{"non_kv_memory", &g.NonKV, cost, "B"},
 		{"itl_error", &g.ITLError, positive, ""},
 		{"ttft_error", &g.TTFTError, positive, ""},
+	}
+	if k := g.ExpertKernels; k != nil {
+		fields = append(fields,
+			field{"expert_kernels.bandwidth_share", &k.Bandwidth, share, ""},
+			field{"expert_kernels.matmul_share", &k.Matmul, share, ""})
 	}
 	if g.FP8 != nil {
 		fields = append(fields,

@@ -43,7 +43,8 @@ import (
 // effect as it was measured.
 //
 // The products of routed experts have a sum of their own, at a share of these rates,
-// and a launch per layer.
+// and a launch per layer. Where the GPU's profile knows kernels of experts, those of 8
+// and 16 bits take the sum of reading and multiplying at the shares measured with them.
 //
 // A step is linear in C while its other sums stay the same.
 //
@@ -51,11 +52,12 @@ import (
 // it; a step is integer arithmetic. An Analytic does not change after New, but for
 // what it remembers, and is safe for concurrent use.
 type Analytic struct {
-	gpu   profiles.GPU
-	model profiles.Model
-	tp    int
-	rates profiles.Rates // of the layers' matrix products
-	bus   float64        // bytes per second
+	gpu     profiles.GPU
+	model   profiles.Model
+	tp      int
+	rates   profiles.Rates          // of the layers' matrix products
+	experts *profiles.ExpertKernels // nil: they run at gpu.ExpertShare of rates
+	bus     float64                 // bytes per second
 
 	// tokens is what depends on the number of tokens alone, and what is constant; head
 	// is by emitting rows. Both are filled in as steps need them; 0: not yet. Whoever
@@ -94,7 +96,7 @@ func New(gpu profiles.GPU, model profiles.Model, tp, maxTokens int) (*Analytic, 
 	if maxTokens < 1 {
 		return nil, fmt.Errorf("step-time table of %d tokens: need at least 1, the token budget of a step", maxTokens)
 	}
-	a := &Analytic{gpu: gpu, model: model, tp: tp, rates: gpu.Rates(model.Quantization)}
+	a := &Analytic{gpu: gpu, model: model, tp: tp, rates: gpu.Rates(model.Quantization), experts: gpu.ExpertsOf(model.Quantization)}
 	if tp > 1 {
 		bus, err := gpu.BusBandwidth(tp)
 		if err != nil {
@@ -203,30 +205,49 @@ func (a *Analytic) matmul(t int) int64 {
 	if a.model.Experts == 0 {
 		return ps(float64(a.model.Layers) * a.blend(a.layerRead(t), a.layerWork(t)))
 	}
-	share := a.gpu.ExpertShare.Value
 	read, work := a.expertRead(t), a.expertWork(t)
-	dense := a.blend(a.layerRead(t)-read, a.layerWork(t)-work)
-	return ps(float64(a.model.Layers) * (dense + a.blend(read/share, work/share)))
+	layer := a.blend(a.layerRead(t)-read, a.layerWork(t)-work)
+	if a.experts != nil {
+		layer += read + work
+	} else {
+		layer += a.blend(read, work)
+	}
+	return ps(float64(a.model.Layers) * layer)
 }
 
 // expertRead and expertWork are the parts of layerRead and layerWork that routed
 // experts have.
 func (a *Analytic) expertRead(t int) float64 {
-	return a.model.ExpertBytes(t) / float64(a.tp) / (a.rates.Bandwidth * a.gpu.HBM.Value)
+	share := a.rates.Bandwidth * a.gpu.ExpertShare.Value
+	if a.experts != nil {
+		share = a.experts.Bandwidth.Value
+	}
+	return a.model.ExpertBytes(t) / float64(a.tp) / (share * a.gpu.HBM.Value)
 }
 
 func (a *Analytic) expertWork(t int) float64 {
-	return 2 * float64(a.model.ActiveExpertWeights()) / float64(a.tp) * float64(t) / (a.rates.Matmul * a.rates.Peak)
+	share := a.rates.Matmul * a.gpu.ExpertShare.Value
+	if a.experts != nil {
+		share = a.experts.Matmul.Value
+	}
+	return a.work(a.model.ActiveExpertWeights(), t) / share
 }
 
 // layerRead and layerWork are the seconds in which one rank could read, and
 // multiply with, the weights of a layer.
 func (a *Analytic) layerRead(t int) float64 {
-	return a.model.LayerBytes(t) / float64(a.tp) / (a.rates.Bandwidth * a.gpu.HBM.Value)
+	dense := a.model.LayerBytes(t) - a.model.ExpertBytes(t)
+	return dense/float64(a.tp)/(a.rates.Bandwidth*a.gpu.HBM.Value) + a.expertRead(t)
 }
 
 func (a *Analytic) layerWork(t int) float64 {
-	return 2 * float64(a.model.ActiveLayerWeights()) / float64(a.tp) * float64(t) / (a.rates.Matmul * a.rates.Peak)
+	return a.work(a.model.ActiveLayerWeights()-a.model.ActiveExpertWeights(), t)/a.rates.Matmul + a.expertWork(t)
+}
+
+// work is the seconds in which one rank could multiply t tokens with so many weights
+// at its peak rate.
+func (a *Analytic) work(weights int64, t int) float64 {
+	return 2 * float64(weights) / float64(a.tp) * float64(t) / a.rates.Peak
 }
 
 func (a *Analytic) outputHead(rows int) int64 {

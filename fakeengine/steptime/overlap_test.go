@@ -1,9 +1,12 @@
 package steptime
 
 import (
+	"math"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"goodput/profiles"
 )
 
 // changed makes an engine of the complete profile with other figures.
@@ -89,5 +92,49 @@ func TestExpertsCostMore(t *testing.T) {
 	// 45.1e9 of 46.4e9 weights of the layers are experts'.
 	if r := float64(two.Matmul) / float64(one.Matmul); r < 1.9 || r > 2 {
 		t.Errorf("matrix products take %.3f times as long, want almost twice", r)
+	}
+}
+
+// TestExpertKernels: where kernels of experts were measured, reading and multiplying
+// add up at their shares, for weights of 8 and 16 bits alone.
+func TestExpertKernels(t *testing.T) {
+	share := func(v float64) profiles.Coefficient { return profiles.Coefficient{Value: v} }
+	for _, c := range []struct {
+		name, quantization string
+		want               float64 // beyond the step without kernels, in its products of experts
+	}{
+		// 8 experts are read by 64 tokens, of which each is multiplied with 2.
+		{"16 bits", "", 1},
+		{"4 bits", "awq", 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m, err := profiles.LoadModel("mixtral-8x7b")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m, err = m.Stored(c.quantization, ""); err != nil {
+				t.Fatal(err)
+			}
+			g, err := profiles.LoadGPU("h100-sxm")
+			if err != nil {
+				t.Fatal(err)
+			}
+			matmul := func(k *profiles.ExpertKernels) float64 {
+				g.ExpertKernels = k
+				a, err := New(g, m, 2, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				bill := a.Bill(&Batch{Tokens: 64, Seqs: 64, Emit: 64, DecodeCtx: 64})
+				return float64(bill.Matmul) / 1e12
+			}
+			fast := matmul(&profiles.ExpertKernels{Bandwidth: share(1), Matmul: share(1)})
+			slow := matmul(&profiles.ExpertKernels{Bandwidth: share(0.5), Matmul: share(0.25)})
+			read := float64(m.Layers) * m.ExpertBytes(64) / 2 / g.HBM.Value
+			multiply := float64(m.Layers) * 2 * float64(m.ActiveExpertWeights()) / 2 * 64 / g.Peak.Value
+			if got, want := slow-fast, c.want*(read+3*multiply); math.Abs(got-want) > 1e-9 {
+				t.Errorf("%v s more at half and a quarter of the rates, want %v", got, want)
+			}
+		})
 	}
 }

@@ -152,7 +152,7 @@ func TestFitIsDeterministic(t *testing.T) {
 			t.Errorf("the profile lacks %q:\n%s", want, one)
 		}
 	}
-	if strings.Contains(one, "expert_share:\n  value: 0.8282\n  source: fit of the step-time form (fakeengine/steptime) to one") {
+	if strings.Contains(one, "expert_share:\n  value: 0.889\n  source: fit of the step-time form (fakeengine/steptime) to one") {
 		t.Error("experts were fitted to dense models")
 	}
 }

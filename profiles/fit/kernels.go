@@ -19,13 +19,13 @@ func kernels() []kernelFigures {
 	return []kernelFigures{
 		{
 			gpu: "h100-sxm", source: "ai-dynamo/aiconfigurator operators of vLLM 0.24.0; microsoft/vidur for NCCL and element-wise kernels",
-			weights: 0.80, matmul: 0.82, fp8Weights: 0.66, fp8Matmul: 0.57,
+			weights: 0.877, matmul: 0.82, fp8Weights: 0.838, fp8Matmul: 0.57,
 			kv: 0.90, attention: 0.57, elementwise: 13e-12, allReduce: 6e-6,
 			bus: map[int]float64{2: 274e9, 4: 317e9, 8: 365e9},
 		},
 		{
 			gpu: "a100-sxm-80gb", source: "ai-dynamo/aiconfigurator operators of vLLM 0.14.0; microsoft/vidur for NCCL and element-wise kernels",
-			weights: 0.68, matmul: 0.82,
+			weights: 0.722, matmul: 0.82,
 			kv: 0.75, attention: 0.55, elementwise: 24e-12, allReduce: 7e-6,
 			bus: map[int]float64{2: 156e9, 4: 167e9, 8: 174e9},
 		},
