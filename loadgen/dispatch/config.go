@@ -89,6 +89,8 @@ type Monitor interface {
 type Identity struct {
 	RunID, Arm   string
 	Trial, Shard int32
+	// NamePrefix is what the names of requests begin with.
+	NamePrefix string
 	// Salt is what trace ids are made from, together with the request's number.
 	// Runs whose spans may meet in one collector need different ones.
 	Salt uint64

@@ -197,6 +197,7 @@ func (d *Dispatcher) launch(now clock.Time, f *flight) {
 	if d.cfg.PlannedCached != nil {
 		f.plannedCached = d.cfg.PlannedCached(&f.item, a.req.Scope())
 	}
+	a.req.NamePrefix = d.cfg.Identity.NamePrefix
 	a.req.TraceID, a.req.SpanID = traceIDs(d.ids, a.req.Seq)
 	d.flying.add(f)
 	d.counts.Scheduled++

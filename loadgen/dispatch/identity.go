@@ -48,7 +48,7 @@ func (t *texts) hex(id [16]byte) string {
 // request is the name of an attempt on the wire: the trace's, and for a later one its
 // number, since servers tell requests apart by it.
 func (t *texts) request(r *target.Request) string {
-	if r.Attempt == 0 {
+	if r.Attempt == 0 && r.NamePrefix == "" {
 		return t.hex(r.TraceID)
 	}
 	return r.Name()

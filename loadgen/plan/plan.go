@@ -16,6 +16,9 @@ type Plan struct {
 	Backend    string   `yaml:"backend" group:"target" help:"API to speak: openai and vllm (completions), openai-chat (chat completions)"`
 	Model      string   `yaml:"model,omitempty" group:"target" help:"model name on the wire; empty: the first one of /v1/models"`
 	Header     []string `yaml:"header,omitempty" group:"target" help:"extra request header KEY=VALUE; repeatable" secret:"values"`
+	ExtraBody  []string `yaml:"extra-body,omitempty" group:"target" help:"JSON object whose fields go into each request's body, such as {\"top_p\":0.9}; a later one counts; repeatable. Without a temperature in it, 0 is sent"`
+	IDPrefix   string   `yaml:"request-id-prefix,omitempty" group:"target" help:"what X-Request-Id begins with, before the number that tells attempts apart"`
+	ReadyCheck int      `yaml:"ready-check-timeout-sec" group:"target" help:"seconds to wait until the server answers anything at all; 0: begin at once (vllm bench serve waits for an answer to a first prompt, which this does not send)" hash:"-"`
 	ResetCache bool     `yaml:"reset-prefix-cache,omitempty" group:"target" help:"have the server forget its prefix cache before the run, by POST /reset_prefix_cache (vLLM offers it with VLLM_SERVER_DEV_MODE=1)"`
 	APIKeyFile string   `yaml:"api-key-file,omitempty" group:"target" help:"file that holds the API key; otherwise OPENAI_API_KEY is used if set" hash:"-"`
 
@@ -87,8 +90,9 @@ type Plan struct {
 	Seed        uint64        `yaml:"seed" group:"load" help:"root of every random choice"`
 	IgnoreEOS   bool          `yaml:"ignore-eos" group:"load" help:"ask for exactly the planned number of output tokens, and count another length as a failure"`
 
-	Warmup string `yaml:"warmup,omitempty" group:"load" help:"what precedes the window, at the same rate, with prompts of its own that share the prefixes of the load: a time, such as 30s, through the end of which the load goes on, or a number, such as 20req, all of which end first; empty: nothing"`
-	Cache  string `yaml:"cache" group:"load" help:"what servers may have cached when the window opens: cold (prompts of a server's run begin as none before did), warm (the same, and each shared prefix was sent once), keep (the same bytes in all runs of a seed). In-process engines always begin empty"`
+	Rescale string `yaml:"rescale,omitempty" group:"load" help:"vllm stretches random gaps so that the last of --num-prompts arrives at --num-prompts / --request-rate exactly, as vllm bench serve does: the count is fixed, and bursts are damped; empty: gaps stay as drawn"`
+	Warmup  string `yaml:"warmup,omitempty" group:"load" help:"what precedes the window, at the same rate, with prompts of its own that share the prefixes of the load: a time, such as 30s, through the end of which the load goes on, or a number, such as 20req, all of which end first; empty: nothing"`
+	Cache   string `yaml:"cache" group:"load" help:"what servers may have cached when the window opens: cold (prompts of a server's run begin as none before did), warm (the same, and each shared prefix was sent once), keep (the same bytes in all runs of a seed). In-process engines always begin empty"`
 
 	RequestTimeout time.Duration `yaml:"request-timeout" group:"load" help:"most time for one request, from its intended time; 0: none"`
 	TTFTTimeout    time.Duration `yaml:"ttft-timeout" group:"load" help:"most time to the first token, from the intended time; 0: none"`
@@ -169,6 +173,17 @@ type Plan struct {
 	LoraAssignment string   `yaml:"lora-assignment" group:"dataset" help:"which of --lora-modules a request asks for: random, round-robin, zipf (the first is asked for most, the n-th 1/n as often)"`
 	CacheSalts     int      `yaml:"cache-salts" group:"dataset" help:"tenants whose requests share no cached prefixes: each request carries one of so many values of cache_salt, drawn at random; 0: none"`
 
+	// The result file of vllm bench serve.
+	SaveResult        bool     `yaml:"save-result,omitempty" group:"result" help:"write the JSON file of vllm bench serve as well (goodput report --format vllm-json writes it from any run)" hash:"-"`
+	SaveDetailed      bool     `yaml:"save-detailed,omitempty" group:"result" help:"with the lists of all requests in it; texts of answers are null: they are not kept" hash:"-"`
+	AppendResult      bool     `yaml:"append-result,omitempty" group:"result" help:"append to --result-filename instead of replacing it" hash:"-"`
+	ResultDir         string   `yaml:"result-dir,omitempty" group:"result" help:"folder of that file; empty: the current one" hash:"-"`
+	ResultFilename    string   `yaml:"result-filename,omitempty" group:"result" help:"its name; empty: {label}-{rate}qps[-concurrencyN]-{model}-{time}.json" hash:"-"`
+	Label             string   `yaml:"label,omitempty" group:"result" help:"label of the run in that file and its name; empty: --backend" hash:"-"`
+	Metadata          []string `yaml:"metadata,omitempty" group:"result" help:"KEY=VALUE that becomes a key of that file; repeatable" hash:"-"`
+	PercentileMetrics string   `yaml:"percentile-metrics" group:"result" help:"metrics in that file: some of ttft,tpot,itl,e2el,client_queue_time,e2el_including_client_queue" hash:"-"`
+	MetricPercentiles string   `yaml:"metric-percentiles" group:"result" help:"percentiles in that file (vllm bench serve: 99)" hash:"-"`
+
 	// What is left behind and shown.
 	Out string `yaml:"out,omitempty" group:"output" help:"run directory; empty: runs/<time>-<plan hash>" hash:"-"`
 }
@@ -209,6 +224,9 @@ func Default() Plan {
 		EngineMaxLoraRank:         16,
 		Burstiness:                1,
 		Cache:                     CacheCold,
+		ReadyCheck:                10,
+		PercentileMetrics:         "ttft,tpot,itl,e2el,client_queue_time,e2el_including_client_queue",
+		MetricPercentiles:         "50,90,95,99,99.9",
 		RequestTimeout:            6 * time.Hour,
 		RetryBudget:               0.1,
 		RetryBackoff:              100 * time.Millisecond,

@@ -19,6 +19,7 @@ func (p *Plan) Validate() error {
 	p.checkLoad(v)
 	p.checkClient(v)
 	p.checkWarmup(v)
+	p.checkResult(v)
 	p.checkDataset(v)
 	p.checkAdapters(v)
 	p.checkAgent(v)

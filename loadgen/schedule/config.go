@@ -47,6 +47,10 @@ type Config struct {
 	// of the two. A trace ends with its last row at the latest, also if N is more.
 	N        int
 	Duration time.Duration
+	// Rescale stretches random gaps by one factor, such that arrival N, the last, is
+	// due at N/Rate: as vLLM's benchmark does it, which fixes the count and damps
+	// bursts. It needs a finite rate and N alone.
+	Rescale bool
 	// Seed is the run's seed; 0 is a seed like any other.
 	Seed uint64
 	// Times gives the recorded offset of row i < Len of a trace from its start:
@@ -66,6 +70,9 @@ func (c Config) validate() error {
 	// Written so that NaN fails.
 	if c.Rate != 0 && !math.IsInf(c.Rate, 1) && !(c.Rate >= MinRate && c.Rate <= MaxRate) {
 		return fmt.Errorf("rate %v: must be from %v to %v arrivals per second, or infinite for all at once", c.Rate, MinRate, MaxRate)
+	}
+	if c.Rescale && (c.Process == Trace || c.N == 0 || c.Duration > 0 || math.IsInf(c.Rate, 1)) {
+		return fmt.Errorf("rescaling %s arrivals: it needs a number of them, a finite rate and no duration", c.Process)
 	}
 	switch c.Process {
 	case Trace:

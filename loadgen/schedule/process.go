@@ -58,6 +58,15 @@ func (p *renewal) at(uint64) clock.Time {
 	return instant(p.sum * 1e9 / p.rate)
 }
 
+// rescale makes arrival n, the last, be due at n/rate.
+func (p *renewal) rescale(n int) {
+	ahead := *p
+	for i := range n {
+		ahead.at(uint64(i))
+	}
+	p.rate *= ahead.sum / float64(n)
+}
+
 // constant has equal gaps.
 type constant struct{ rate float64 }
 

@@ -33,6 +33,9 @@ func New(c Config) (Source, error) {
 	default:
 		s.process = &renewal{stream: rng.New(c.Seed, "arrivals", 0), rate: c.Rate, shape: c.Burstiness}
 	}
+	if r, random := s.process.(*renewal); random && c.Rescale {
+		r.rescale(c.N)
+	}
 	return s, nil
 }
 

@@ -385,3 +385,35 @@ func ExampleNew_trace() {
 	// 1 10ms
 	// 2 200ms
 }
+
+// Rescaled gaps end at N/Rate exactly, and are the gaps of the same process but for one
+// factor.
+func TestRescale(t *testing.T) {
+	for _, c := range []schedule.Config{
+		{Process: schedule.Poisson, Rate: 20, N: 50, Seed: 3},
+		{Process: schedule.Gamma, Burstiness: 0.25, Rate: 7, N: 20},
+	} {
+		plain := take(t, c, c.N)
+		c.Rescale = true
+		scaled := take(t, c, c.N)
+		want := clock.Time(float64(c.N) / c.Rate * 1e9)
+		if got := scaled[c.N-1].At; got < want-1 || got > want+1 {
+			t.Errorf("%s: the last arrives at %v, want %v", c.Process, got, want)
+		}
+		factor := float64(scaled[c.N-1].At) / float64(plain[c.N-1].At)
+		for i := range plain {
+			if d := float64(scaled[i].At) - factor*float64(plain[i].At); d < -2 || d > 2 {
+				t.Errorf("%s: arrival %d is at %v, not %v times %v", c.Process, i, scaled[i], factor, plain[i])
+			}
+		}
+	}
+	for name, c := range map[string]schedule.Config{
+		"a duration":  {Process: schedule.Poisson, Rate: 1, N: 5, Duration: 1, Rescale: true},
+		"no number":   {Process: schedule.Poisson, Rate: 1, Duration: 1, Rescale: true},
+		"all at once": {Process: schedule.Poisson, Rate: math.Inf(1), N: 3, Rescale: true},
+	} {
+		if _, err := schedule.New(c); err == nil {
+			t.Errorf("%s: was rescaled", name)
+		}
+	}
+}

@@ -47,15 +47,17 @@ type Request struct {
 	CacheSalt string
 	// IgnoreEOS asks for exactly Out tokens.
 	IgnoreEOS bool
+	// NamePrefix is what Name begins with.
+	NamePrefix string
 	// TraceID and SpanID identify the attempt on the wire (W3C Trace Context).
 	TraceID [16]byte
 	SpanID  [8]byte
 }
 
 // Name tells the attempt apart from all others of the run, as X-Request-Id does on the
-// wire: the trace id, and behind a hyphen the number of any attempt but the first.
+// wire: NamePrefix, the trace id, and behind a hyphen the number of any attempt but the first.
 func (r *Request) Name() string {
-	id := hex.EncodeToString(r.TraceID[:])
+	id := r.NamePrefix + hex.EncodeToString(r.TraceID[:])
 	if r.Attempt == 0 {
 		return id
 	}

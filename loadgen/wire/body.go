@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -67,9 +68,16 @@ type Ask struct {
 	Model, CacheSalt string
 }
 
+// Extra is one more field of a body.
+type Extra struct {
+	Key   string
+	Value json.RawMessage
+}
+
 // NewFormat prepares the constant parts. An empty model leaves the field out,
-// which several servers answer with the only model they have.
-func NewFormat(api API, model string) (*Format, error) {
+// which several servers answer with the only model they have. extras are fields that a
+// body does not have otherwise, or the temperature, which is 0 without.
+func NewFormat(api API, model string, extras ...Extra) (*Format, error) {
 	if !utf8.ValidString(model) {
 		return nil, errors.New("model name is not valid UTF-8; give the name as /v1/models lists it")
 	}
@@ -77,11 +85,40 @@ func NewFormat(api API, model string) (*Format, error) {
 	if model != "" {
 		f.model = string(appendField(nil, "model", model))
 	}
-	f.open = `"stream":true,"stream_options":{"include_usage":true},"temperature":0,"max_tokens":`
+	more, err := fields(extras)
+	if err != nil {
+		return nil, err
+	}
+	f.open = `"stream":true,"stream_options":{"include_usage":true},` + more + `"max_tokens":`
 	if api == Chat {
 		f.text, f.tail = `,"messages":[{"role":"user","content":"`, `"}]}`
 	}
 	return f, nil
+}
+
+// fields writes the extras, and a comma behind each.
+func fields(extras []Extra) (string, error) {
+	out, temperature := []byte(nil), `"temperature":0,`
+	for _, e := range extras {
+		if !json.Valid(e.Value) || !utf8.ValidString(e.Key) {
+			return "", fmt.Errorf("field %q of the body is not JSON: %s", e.Key, Clip(string(e.Value)))
+		}
+		if e.Key == "temperature" {
+			temperature = ""
+		}
+		out = append(appendKey(out, e.Key), e.Value...)
+		out = append(out, ',')
+	}
+	return temperature + string(out), nil
+}
+
+// appendKey appends a field's name and its colon.
+func appendKey(dst []byte, key string) []byte {
+	text, err := json.Marshal(key)
+	if err != nil {
+		panic(err) // no string fails
+	}
+	return append(append(dst, text...), ':')
 }
 
 // appendField appends a field of text and a comma.

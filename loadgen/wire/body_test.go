@@ -163,3 +163,38 @@ func ExampleFormat() {
 	// true
 	// {"model":"llama","stream":true,"stream_options":{"include_usage":true},"temperature":0,"max_tokens":16,"prompt":"alpha beta"}
 }
+
+func TestExtraFields(t *testing.T) {
+	extras := []wire.Extra{{Key: "top_p", Value: json.RawMessage("0.9")}, {Key: "a\"b", Value: json.RawMessage(`{"c":[1]}`)}}
+	for _, c := range []struct {
+		name   string
+		extras []wire.Extra
+		want   map[string]any
+	}{
+		{"with the usual temperature", extras, map[string]any{"temperature": 0.0}},
+		{"with another", append(extras, wire.Extra{Key: "temperature", Value: json.RawMessage("1")}), map[string]any{"temperature": 1.0}},
+	} {
+		f, err := wire.NewFormat(wire.Chat, "m", c.extras...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := f.Body(words("hi"), wire.Ask{MaxTokens: 3})
+		raw, err := io.ReadAll(body.Reader())
+		if err != nil || int64(len(raw)) != body.Len() {
+			t.Fatalf("%d bytes of %d: %v", len(raw), body.Len(), err)
+		}
+		got := map[string]any{}
+		if err := json.Unmarshal(raw, &got); err != nil {
+			t.Fatalf("%s: %v in %s", c.name, err, raw)
+		}
+		if got["temperature"] != c.want["temperature"] || got["top_p"] != 0.9 || fmt.Sprint(got[`a"b`]) != "map[c:[1]]" || got["max_tokens"] != 3.0 {
+			t.Errorf("%s: %s", c.name, raw)
+		}
+		if strings.Count(string(raw), "temperature") != 1 {
+			t.Errorf("%s: more than one temperature in %s", c.name, raw)
+		}
+	}
+	if _, err := wire.NewFormat(wire.Chat, "m", wire.Extra{Key: "x", Value: json.RawMessage("{")}); err == nil {
+		t.Error("a broken value was accepted")
+	}
+}

@@ -102,6 +102,10 @@ func (s *session) connect(env *Env) error {
 	if err != nil {
 		return err
 	}
+	extra, err := extraFields(&s.plan)
+	if err != nil {
+		return err
+	}
 	header := http.Header{}
 	for _, h := range s.plan.Header {
 		name, value, _ := strings.Cut(h, "=")
@@ -109,13 +113,16 @@ func (s *session) connect(env *Env) error {
 	}
 	c := openai.Config{
 		BaseURL: s.plan.BaseURL, Endpoint: s.plan.Endpoint, Chat: s.plan.Backend == "openai-chat",
-		Model: s.plan.Model, Header: header, APIKey: key,
+		Model: s.plan.Model, Header: header, APIKey: key, Extra: extra,
 		Prompt: func(spans []target.Span) wire.Prompt { return prompt.New(spans) },
 		Loop:   s.loop, Stamp: s.stamp,
 		TTFTTimeout: s.plan.TTFTTimeout, RequestTimeout: s.plan.RequestTimeout,
 	}
 	client, err := openai.New(c)
 	if err != nil {
+		return err
+	}
+	if err := awaitServer(env, s.plan.ReadyCheck, client.Reachable); err != nil {
 		return err
 	}
 	if c.Model, err = modelName(&s.plan, client.Models); err != nil {
@@ -186,7 +193,7 @@ func (s *session) open(env *Env) error {
 	c := dispatch.Config{
 		Loop: s.loop, Source: load.source, Target: s.target,
 		Warmup: load.lasts, AwaitWarmup: load.lasts == 0,
-		Identity:  dispatch.Identity{RunID: m.RunID, Salt: salt},
+		Identity:  dispatch.Identity{RunID: m.RunID, Salt: salt, NamePrefix: s.plan.IDPrefix},
 		IgnoreEOS: s.plan.IgnoreEOS, SLO: s.slo, Drain: s.plan.Drain, Client: newClient(&s.plan),
 		Assign:        assign,
 		PlannedCached: plannedCached(load.set, s.plan.EngineBlockSize),

@@ -86,7 +86,7 @@ func (s *session) warmed(d time.Duration) (int, error) {
 // process or, if that is recorded, by Poisson's.
 func (s *session) warmupArrivals(n int, d time.Duration) (schedule.Source, error) {
 	c := generated(&s.plan, s.plan.RequestRate, n)
-	c.Duration = d
+	c.Duration, c.Rescale = d, false
 	seed := rng.New(s.plan.Seed, "warmup arrivals", 0)
 	c.Seed = seed.Uint64()
 	if c.Process == schedule.Trace {

@@ -92,7 +92,7 @@ func arriving(p *plan.Plan, rate plan.Rate) (int, error) {
 func generated(p *plan.Plan, rate plan.Rate, n int) schedule.Config {
 	return schedule.Config{
 		Process: schedule.Process(p.Arrival), Rate: float64(rate), Burstiness: float64(p.Burstiness),
-		N: n, Duration: p.Duration, Seed: p.Seed,
+		N: n, Duration: p.Duration, Seed: p.Seed, Rescale: p.Rescale == plan.RescaleVLLM,
 	}
 }
 

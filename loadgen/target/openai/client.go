@@ -64,7 +64,7 @@ func New(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	format, err := wire.NewFormat(cfg.api(), cfg.Model)
+	format, err := wire.NewFormat(cfg.api(), cfg.Model, cfg.Extra...)
 	if err != nil {
 		return nil, err
 	}

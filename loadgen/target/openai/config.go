@@ -24,6 +24,8 @@ type Config struct {
 	Chat bool
 	// Model is the name on the wire; "" leaves it out.
 	Model string
+	// Extra are fields of each body beside those that the load decides.
+	Extra []wire.Extra
 	// Header is sent with each request. Its values never appear in errors.
 	Header http.Header
 	// APIKey is sent as a bearer token; "" is none. It never appears in errors.
