@@ -3,7 +3,9 @@ package trace
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"math"
 
 	"goodput/datasets"
 	"goodput/loadgen/rng"
@@ -44,10 +46,18 @@ func newMooncake(r io.Reader, path string, _ Options) (source, error) {
 	return &mooncake{l: l, row: mooncakeRow{block: mooncakeBlock, unit: 1e6}, keys: rng.Of(0, "mooncake block"), ahead: first}, nil
 }
 
-func newTimedTrace(r io.Reader, path string, _ Options) (source, error) {
-	return &mooncake{
-		l: newLines(r, path), row: mooncakeRow{block: timedBlock, unit: 1e9, fractions: true}, keys: rng.Of(0, "timed_trace block"),
-	}, nil
+func newTimedTrace(r io.Reader, path string, o Options) (source, error) {
+	row := mooncakeRow{block: timedBlock, unit: 1e9, fractions: true}
+	if o.TimedBlock > 0 {
+		row.block = int64(o.TimedBlock)
+	}
+	if o.TimedUnit != 0 {
+		row.unit = int64(math.Round(1e9 * o.TimedUnit))
+	}
+	if row.unit < 1 || row.unit > 1e13 {
+		return nil, fmt.Errorf("a timestamp of %v seconds is outside a nanosecond to ten thousand seconds", o.TimedUnit)
+	}
+	return &mooncake{l: newLines(r, path), row: row, keys: rng.Of(0, "timed_trace block")}, nil
 }
 
 func (m *mooncake) traits() Traits {

@@ -81,6 +81,12 @@ type Options struct {
 	// OutputLen is the answer's length where the format need not say it (Custom,
 	// Batch, Chat); 0: 256.
 	OutputLen int
+	// AnswerLen is the length of all answers of ShareGPT; 0: that of the recorded ones.
+	AnswerLen int
+	// TimedBlock is the tokens of a hash id of TimedTrace; 0: 16. TimedUnit is the
+	// seconds of one of its timestamps; 0: 1.
+	TimedBlock int
+	TimedUnit  float64
 }
 
 func (o Options) outputLen() int {

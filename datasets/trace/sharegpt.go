@@ -16,16 +16,17 @@ type shareGPT struct {
 	name    string
 	context int // tokens of the last prompt and answer
 	useless int
+	answer  int // length of all answers; 0: their own
 }
 
 type pair struct{ human, gpt string }
 
-func newShareGPT(r io.Reader, path string, _ Options) (source, error) {
+func newShareGPT(r io.Reader, path string, o Options) (source, error) {
 	d, err := newDocuments(r, path)
 	if err != nil {
 		return nil, err
 	}
-	return &shareGPT{d: d}, nil
+	return &shareGPT{d: d, answer: o.AnswerLen}, nil
 }
 
 func (*shareGPT) traits() Traits { return Traits{Identified: true, Estimated: true} }
@@ -55,6 +56,9 @@ func (s *shareGPT) next(r *Row) error {
 	human := textSpan("human", []byte(p.human))
 	r.Line, r.Session, r.Keep, r.Append = s.d.line, s.name, s.context, append(r.Append, human)
 	r.In, r.Out = s.context+human.Tokens, textTokens(len(p.gpt))
+	if s.answer > 0 {
+		r.Out = s.answer
+	}
 	s.context = r.In + r.Out
 	return nil
 }

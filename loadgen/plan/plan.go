@@ -122,6 +122,10 @@ type Plan struct {
 	TraceSessions string `yaml:"trace-sessions,omitempty" group:"dataset" help:"how the sessions of a trace run: closed (sessions arrive at their recorded times, or at --sessions-rate; each later step is due when those before it end, after the recorded wait, and --trace-slice, --trace-jitter and --trace-speed act on arrivals of sessions), open (each step at its recorded time, whatever became of the one before); empty: closed, unless --request-rate or --num-prompts count requests, or the trace tells the times of steps but no waits"`
 	CustomOut     int    `yaml:"custom-output-len" group:"dataset" help:"tokens of each answer where custom, openai-chat and openai-batch do not say it"`
 
+	ShareGPTOut int     `yaml:"sharegpt-output-len,omitempty" group:"dataset" help:"tokens of each answer of sharegpt; 0: as recorded"`
+	TimedBlock  int     `yaml:"timed-trace-chunk-hash-size" group:"dataset" help:"tokens that a hash id of timed_trace stands for; equal ids are equal text in all runs, and times count from the first row"`
+	TimedUnit   float64 `yaml:"timed-trace-sec-multiplier" group:"dataset" help:"seconds that one unit of timed_trace's timestamps lasts"`
+
 	PrefixLen    int `yaml:"prefix-repetition-prefix-len" group:"dataset" help:"tokens of the shared prefix"`
 	SuffixLen    int `yaml:"prefix-repetition-suffix-len" group:"dataset" help:"tokens of each request's own suffix"`
 	NumPrefixes  int `yaml:"prefix-repetition-num-prefixes" group:"dataset" help:"number of distinct prefixes"`
@@ -235,6 +239,8 @@ func Default() Plan {
 		DatasetName:               "random",
 		TraceSpeed:                1,
 		CustomOut:                 256,
+		TimedBlock:                16,
+		TimedUnit:                 1,
 		PrefixLen:                 256,
 		SuffixLen:                 256,
 		NumPrefixes:               10,

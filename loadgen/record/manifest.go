@@ -39,6 +39,7 @@ const (
 const (
 	DatasetCache     = "cache"
 	TargetCacheReset = "prefix_cache_reset"
+	TargetModel      = "model" // name on the wire, of a server
 )
 
 // CounterWarmups counts the requests of the warm-up, which the account includes;

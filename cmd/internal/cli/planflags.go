@@ -20,6 +20,7 @@ type planFlags struct {
 	config  string
 	fields  []plan.Field
 	given   map[string][]string // flag values in the order of the command line
+	ignored []vllmFlag          // flags that change nothing
 }
 
 // flagValue collects the text of one flag; the plan parses it later, over the
@@ -68,10 +69,24 @@ func newPlanFlags(c *cobra.Command, groups ...string) *planFlags {
 	return p
 }
 
+// give is as if the command line had the field's flag.
+func (p *planFlags) give(key, text string) error {
+	for _, f := range p.fields {
+		if f.Key == key {
+			return (&flagValue{f: f, given: p.given}).Set(text)
+		}
+	}
+	p.given[key] = []string{text}
+	return nil
+}
+
 // resolve builds the plan and checks it.
 func (p *planFlags) resolve(env *Env, check func(*plan.Plan) error) (plan.Plan, error) {
 	out := plan.Default()
 	if err := p.others(env); err != nil {
+		return out, err
+	}
+	if err := p.address(); err != nil {
 		return out, err
 	}
 	if p.config != "" {

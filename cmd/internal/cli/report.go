@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,31 +20,30 @@ import (
 const planName = "plan.yaml"
 
 func newReport(env *Env) *cobra.Command {
-	var format, output string
-	var definitions bool
+	var format, output, definitions string
+	var detailed bool
 	c := &cobra.Command{
-		Use:     "report RUN…",
-		Short:   "print the figures of run directories",
-		Example: "  goodput report runs/a\n  goodput report runs/a --format json --output a.json\n  goodput report --definitions",
-		Args:    cobra.ArbitraryArgs,
+		Use:   "report RUN…",
+		Short: "print the figures of run directories",
+		Example: "  goodput report runs/a\n  goodput report runs/a --format json --output a.json\n" +
+			"  goodput report runs/a --format vllm-json --output a.json\n  goodput report runs/a --definitions=vllm\n  goodput report --definitions",
+		Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if definitions {
-				return render.Definitions(env.Stdout)
-			}
-			if len(args) == 0 {
-				return exitf(exitUsage, "which run? name its directory, as in: goodput report runs/a")
-			}
-			write, err := writerOf(format)
-			if err != nil {
+			definitions, args = splitDefinitions(definitions, args)
+			write, err := reportWriter(format, definitions, detailed)
+			switch {
+			case err != nil:
 				return err
+			case definitions == ours:
+				return toFile(env.Stdout, output, render.Definitions)
+			case len(args) == 0 && definitions == vllmDefinitions:
+				return toFile(env.Stdout, output, writeVLLMDefinitions)
+			case len(args) == 0:
+				return exitf(exitUsage, "which run? name its directory, as in: goodput report runs/a")
 			}
 			return toFile(env.Stdout, output, func(w io.Writer) error {
 				for _, dir := range args {
-					r, err := loadReport(dir)
-					if err != nil {
-						return err
-					}
-					if err := write(w, r); err != nil {
+					if err := write(w, dir); err != nil {
 						return err
 					}
 				}
@@ -51,20 +51,49 @@ func newReport(env *Env) *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&format, "format", "text", "text, or json: one object a run")
+	c.Flags().StringVar(&format, "format", "text", "text, markdown, json (one object a run), or vllm-json (the result file of vllm bench serve: its keys, units and definitions)")
 	c.Flags().StringVar(&output, "output", "", "file to write to; empty: standard output")
-	c.Flags().BoolVar(&definitions, "definitions", false, "print what each metric means")
+	c.Flags().BoolVar(&detailed, "save-detailed", false, "vllm-json: with the lists of all requests, as if the run had it")
+	c.Flags().StringVar(&definitions, "definitions", "", "print what each metric means; vllm: what it means to vllm bench serve and, for runs, both figures side by side")
+	c.Flags().Lookup("definitions").NoOptDefVal = ours
 	return c
 }
 
-func writerOf(format string) (func(io.Writer, *render.Report) error, error) {
-	switch format {
-	case "text":
-		return render.Text, nil
-	case "json":
-		return render.JSON, nil
+// The values of --definitions.
+const (
+	ours            = "ours"
+	vllmDefinitions = "vllm"
+)
+
+// splitDefinitions takes "vllm" behind --definitions for its value, which the flag,
+// being one that may stand alone, leaves among the arguments.
+func splitDefinitions(value string, args []string) (string, []string) {
+	if i := slices.Index(args, vllmDefinitions); value == ours && i >= 0 {
+		return vllmDefinitions, slices.Delete(slices.Clone(args), i, i+1)
 	}
-	return nil, exitf(exitUsage, "--format: %q is unknown: use text or json", format)
+	return value, args
+}
+
+// reportWriter is what writes one run.
+func reportWriter(format, definitions string, detailed bool) (func(w io.Writer, dir string) error, error) {
+	formats := map[string]func(io.Writer, *render.Report) error{"text": render.Text, "markdown": render.Markdown, "json": render.JSON}
+	switch {
+	case definitions == vllmDefinitions:
+		return writeVLLMColumns, nil
+	case definitions != "" && definitions != ours:
+		return nil, exitf(exitUsage, "--definitions: %q is unknown: use vllm, or leave the value out", definitions)
+	case format == "vllm-json":
+		return func(w io.Writer, dir string) error { return writeVLLM(w, dir, detailed) }, nil
+	case formats[format] == nil:
+		return nil, exitf(exitUsage, "--format: %q is unknown: use text, markdown, json or vllm-json", format)
+	}
+	return func(w io.Writer, dir string) error {
+		r, err := loadReport(dir)
+		if err != nil {
+			return err
+		}
+		return formats[format](w, r)
+	}, nil
 }
 
 // loadReport computes the figures of a run from its files.
@@ -87,16 +116,22 @@ func judged(f *query.Figures, slo observe.SLO) *render.Report {
 
 // recordedSLO reads the objective back from the run's plan.
 func recordedSLO(dir string) (observe.SLO, error) {
-	name := filepath.Join(dir, planName)
-	text, err := readLimited(name, plan.MaxFile)
+	p, err := recordedPlan(dir)
 	if err != nil {
-		return observe.SLO{}, fmt.Errorf("reading the run's plan: %w", err)
-	}
-	p := plan.Default()
-	if err := plan.Load(&p, name, text); err != nil {
 		return observe.SLO{}, err
 	}
 	return observe.ParseSLO(sloItems(&p))
+}
+
+// recordedPlan reads the plan of a run.
+func recordedPlan(dir string) (plan.Plan, error) {
+	p := plan.Default()
+	name := filepath.Join(dir, planName)
+	text, err := readLimited(name, plan.MaxFile)
+	if err != nil {
+		return p, fmt.Errorf("reading the run's plan: %w", err)
+	}
+	return p, plan.Load(&p, name, text)
 }
 
 // sloItems splits --goodput "ttft:2000 tpot:50" as well as two flags.

@@ -20,7 +20,11 @@ func Main(env Env) (code int) {
 		}
 	}()
 	root := newRoot(&env)
-	root.SetArgs(env.Args)
+	args := env.Args
+	if len(args) > 0 && args[0] == "run" {
+		args = spread(args)
+	}
+	root.SetArgs(args)
 	err := root.Execute()
 	if err != nil {
 		fmt.Fprintf(env.Stderr, "goodput: %s\n", strings.TrimSpace(err.Error()))
@@ -46,6 +50,6 @@ A first test, in virtual time, without any server:
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newRun(env), newServe(env), newReport(env), newRecover(env), newProfile(env), newDataset(env), newVersion(env))
+	root.AddCommand(newRun(env), newServe(env), newReport(env), newRecover(env), newProfile(env), newDataset(env), newVersion(env), newVLLMTopic())
 	return root
 }

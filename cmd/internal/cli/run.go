@@ -51,6 +51,10 @@ are read back from there.`,
 			if err != nil {
 				return err
 			}
+			if _, err := vllmSetup(&p); err != nil {
+				return err
+			}
+			flags.warnIgnored(env.Stderr)
 			slo, err := observe.ParseSLO(sloItems(&p))
 			if err != nil {
 				return fmt.Errorf("--goodput: %w", err)
@@ -76,7 +80,8 @@ are read back from there.`,
 			return execute(env, s, asJSON)
 		},
 	}
-	flags = newPlanFlags(c, "load", "dataset", "target", "hardware", "pool", "speed", "engine", "output")
+	flags = newPlanFlags(c, "load", "dataset", "target", "hardware", "pool", "speed", "engine", "result", "output")
+	flags.addVLLM(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "print the figures as JSON")
 	c.Flags().BoolVar(&printPlan, "print-plan", false, "print the resolved plan and stop")
 	c.Flags().BoolVar(&dryRun, "plan", false, "print what to expect of sessions, generated or recorded, and stop")
@@ -129,6 +134,9 @@ func execute(env *Env, s *session, asJSON bool) error {
 	}
 	if lost != nil {
 		return lost
+	}
+	if err := saveVLLM(s); err != nil {
+		return err
 	}
 	return verdict(s, report)
 }

@@ -133,6 +133,7 @@ func (s *session) connect(env *Env) error {
 		return err
 	}
 	s.target, s.close = client, client.Close
+	s.facts = map[string]string{record.TargetModel: c.Model}
 	if err := s.resetCache(client.ResetPrefixCache); err != nil {
 		client.Close()
 		return err

@@ -22,7 +22,10 @@ func openTrace(p plan.Plan) (datasets.Set, *sessionLoad, plan.Plan, error) {
 	if err != nil {
 		return nil, nil, p, err
 	}
-	t, err := trace.Open(format, p.DatasetPath, trace.Options{Seed: p.Seed, SkipBadRows: p.SkipBadRows, OutputLen: p.CustomOut})
+	t, err := trace.Open(format, p.DatasetPath, trace.Options{
+		Seed: p.Seed, SkipBadRows: p.SkipBadRows, OutputLen: p.CustomOut,
+		AnswerLen: p.ShareGPTOut, TimedBlock: p.TimedBlock, TimedUnit: p.TimedUnit,
+	})
 	if err != nil {
 		return nil, nil, p, err
 	}

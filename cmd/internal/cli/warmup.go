@@ -119,6 +119,6 @@ func (s *session) resetCache(reset func(context.Context) error) error {
 	if err := reset(ctx); err != nil {
 		return exitf(exitTarget, "--reset-prefix-cache: %w", err)
 	}
-	s.facts = map[string]string{record.TargetCacheReset: "done"}
+	s.facts[record.TargetCacheReset] = "done"
 	return nil
 }
