@@ -286,6 +286,7 @@ func (d *Dispatcher) landStep(f *flight, row *record.Request, t *thread) {
 		d.place(row, t)
 	}
 	d.land(f, row)
+	c.met = row.SLOMet
 	d.flying.idle = append(d.flying.idle, f)
 	t.s.landed(t, c)
 }

@@ -38,6 +38,7 @@ type session struct {
 	queue    []*thread
 	stopped  bool // nothing is sent any more
 	row      record.Session
+	turn     turn
 
 	prev, next *session
 }
@@ -148,7 +149,8 @@ func (s *session) begin(d *Dispatcher, due schedule.Arrival) {
 	s.row = record.Session{
 		SessionID: s.id, Tenant: s.tenant, Arrival: due.At, Ended: clock.Never, Threads: int32(n), StepsPlanned: int32(s.plan.Steps()),
 		Underway: s.plan.Underway,
-		SCT:      record.Null, ModelTime: record.Null, WaitTime: record.Null, Lag: record.Null,
+		SCT:      record.Null, ModelTime: record.Null, WaitTime: record.Null, Lag: record.Null, Unloaded: record.Null,
+		Turns: s.row.Turns[:0],
 	}
 }
 
@@ -279,6 +281,7 @@ func tooLong(r *record.Request) bool {
 // closing is what a session needs to know of the row of its step.
 type closing struct {
 	outcome  record.Outcome
+	met      record.Tri
 	overflow bool
 	from, at clock.Time // when it was handed over and when it was over
 }
@@ -304,6 +307,12 @@ func (s *session) landed(t *thread, c closing) {
 			s.stop(record.SessionFailed)
 		}
 	}
+	switch c.met {
+	case record.Yes:
+		s.row.StepsMet++
+	case record.No:
+		s.row.StepsMissed++
+	}
 	if !c.at.Known() || c.at > now {
 		c.at = now
 	}
@@ -311,6 +320,9 @@ func (s *session) landed(t *thread, c closing) {
 	t.ended = max(c.at, t.sent)
 	t.context = append(t.context, datasets.Span{Key: st.OutKey, Tokens: st.Out})
 	t.tokens += st.Out
+	if t.number == 0 {
+		s.turn.step(t, c.outcome == record.OK, &s.row)
+	}
 	t.next++
 	s.spawn(t)
 	t.state = blocked

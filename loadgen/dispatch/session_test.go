@@ -119,7 +119,8 @@ func TestSessionSteps(t *testing.T) {
 	}
 	want := []record.Session{{
 		SessionID: "1", Ended: 630 * ms, Threads: 1, StepsPlanned: 3, StepsOK: 3, PromptTokens: 10 + 22 + 34, OutputTokens: 6,
-		SCT: 630e6, ModelTime: 330e6, WaitTime: 300e6, Lag: 0,
+		SCT: 630e6, ModelTime: 330e6, WaitTime: 300e6, Lag: 0, Unloaded: record.Null,
+		Turns: []int64{110e6, 110e6, 110e6},
 	}}
 	if diff := cmp.Diff(want, r.sessions); diff != "" {
 		t.Errorf("sessions (-want +got):\n%s", diff)

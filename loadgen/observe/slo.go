@@ -10,33 +10,50 @@ import (
 	"goodput/loadgen/record"
 )
 
-// SLO is what each single request is promised: upper bounds of its metrics, each
-// as package record defines it. A bound of 0 is not asked for. The zero value
-// promises nothing.
+// SLO is what each single request is promised, and each session: upper bounds of its
+// metrics, each as package record defines it. A bound of 0 is not asked for. The zero
+// value promises nothing.
 type SLO struct {
 	TTFT     time.Duration // first token, from the intended instant
 	TTFTSend time.Duration // first token, from the start of writing
 	TPOT     time.Duration // mean time per output token after the first
 	E2EL     time.Duration // last token, from the intended instant
+
+	// Of a session: its completion time, the response time of each user turn, and the
+	// slowdown, which is a ratio.
+	SCT, Turn time.Duration
+	Slowdown  float64
 }
 
-// sloMetrics are the names that a clause may have, in the order of clauses.
-var sloMetrics = [...]string{"ttft", "ttft_send", "tpot", "e2el"}
+// sloMetrics are the names that a clause may have, in the order of clauses; the last
+// ones are of sessions.
+var sloMetrics = [...]string{"ttft", "ttft_send", "tpot", "e2el", "sct", "turn"}
 
-// ParseSLO reads clauses METRIC:MILLISECONDS, the form of vLLM's --goodput. One
-// item may hold several, separated by spaces.
+// ofRequest is how many of sloMetrics are those of a request.
+const ofRequest = 4
+
+const slowdown = "slowdown"
+
+// ParseSLO reads clauses METRIC:MILLISECONDS, the form of vLLM's --goodput, and
+// slowdown:RATIO. One item may hold several, separated by spaces.
 func ParseSLO(items []string) (SLO, error) {
 	var s SLO
-	bounds := [...]*time.Duration{&s.TTFT, &s.TTFTSend, &s.TPOT, &s.E2EL}
+	bounds := [...]*time.Duration{&s.TTFT, &s.TTFTSend, &s.TPOT, &s.E2EL, &s.SCT, &s.Turn}
 	for _, item := range items {
 		for _, clause := range strings.Fields(item) {
 			name, text, found := strings.Cut(clause, ":")
 			if !found {
 				return SLO{}, fmt.Errorf("goodput clause %q: write METRIC:MILLISECONDS, such as ttft:2000", clause)
 			}
+			if name == slowdown {
+				if err := s.slow(text); err != nil {
+					return SLO{}, fmt.Errorf("goodput clause %q: %w", clause, err)
+				}
+				continue
+			}
 			i := metricIndex(name)
 			if i < 0 {
-				return SLO{}, fmt.Errorf("goodput clause %q: metric %q is unknown: use one of %s", clause, name, strings.Join(sloMetrics[:], ", "))
+				return SLO{}, fmt.Errorf("goodput clause %q: metric %q is unknown: use one of %s, %s", clause, name, strings.Join(sloMetrics[:], ", "), slowdown)
 			}
 			if *bounds[i] != 0 {
 				return SLO{}, fmt.Errorf("goodput clause %q: %s was already given as %s:%s: leave one out", clause, name, name, millis(*bounds[i]))
@@ -49,6 +66,19 @@ func ParseSLO(items []string) (SLO, error) {
 		}
 	}
 	return s, nil
+}
+
+// slow reads the bound of the slowdown.
+func (s *SLO) slow(text string) error {
+	v, err := strconv.ParseFloat(text, 64)
+	switch {
+	case err != nil || !(v > 0) || v > 1e6:
+		return fmt.Errorf("%q is no bound of a ratio: give a number up to 1e6, such as 2", text)
+	case s.Slowdown != 0:
+		return fmt.Errorf("slowdown was already given as %v: leave one out", s.Slowdown)
+	}
+	s.Slowdown = v
+	return nil
 }
 
 func metricIndex(name string) int {
@@ -85,12 +115,24 @@ func (s SLO) String() string {
 			out = append(out, sloMetrics[i]+":"+millis(b))
 		}
 	}
+	if s.Slowdown != 0 {
+		out = append(out, slowdown+":"+strconv.FormatFloat(s.Slowdown, 'f', -1, 64))
+	}
 	return strings.Join(out, " ")
 }
 
 func (s SLO) bounds() [len(sloMetrics)]time.Duration {
-	return [...]time.Duration{s.TTFT, s.TTFTSend, s.TPOT, s.E2EL}
+	return [...]time.Duration{s.TTFT, s.TTFTSend, s.TPOT, s.E2EL, s.SCT, s.Turn}
 }
+
+// OfRequests is the part that each request is promised.
+func (s SLO) OfRequests() SLO {
+	s.SCT, s.Turn, s.Slowdown = 0, 0, 0
+	return s
+}
+
+// OfSessions reports whether sessions are promised something of their own.
+func (s SLO) OfSessions() bool { return s != s.OfRequests() }
 
 // Met reports whether r got all that s promises. Only a success can; every other
 // outcome is a miss, except that of a censored request, or of one that was given up on
@@ -98,7 +140,7 @@ func (s SLO) bounds() [len(sloMetrics)]time.Duration {
 // one-token answer) is skipped; one whose metric was not observed, though it
 // exists, leaves the answer unknown unless another clause is missed.
 func (s SLO) Met(r *record.Request) record.Tri {
-	if s == (SLO{}) || r.Outcome == record.Censored || r.Outcome == record.Canceled {
+	if s.OfRequests() == (SLO{}) || r.Outcome == record.Censored || r.Outcome == record.Canceled {
 		return record.Unknown
 	}
 	if r.Outcome != record.OK {
@@ -107,7 +149,8 @@ func (s SLO) Met(r *record.Request) record.Tri {
 	values := [...]int64{r.TTFT(), r.TTFTSend(), r.TPOT(), r.E2E()}
 	needs := [...]int32{1, 1, 2, 1} // output tokens without which there is no such metric
 	met := record.Yes
-	for i, bound := range s.bounds() {
+	bounds := s.bounds()
+	for i, bound := range bounds[:ofRequest] {
 		switch {
 		case bound == 0:
 		case values[i] != record.Null:

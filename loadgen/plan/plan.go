@@ -108,7 +108,7 @@ type Plan struct {
 
 	Drain        time.Duration `yaml:"drain" group:"load" help:"wait this long after the last arrival for unfinished requests"`
 	MaxErrorRate float64       `yaml:"max-error-rate" group:"load" help:"share of failed requests above which the exit code is 5" hash:"-"`
-	Goodput      []string      `yaml:"goodput,omitempty" group:"load" help:"SLO of a request, as METRIC:MILLISECONDS pairs of ttft, ttft_send, tpot, e2el; repeatable"`
+	Goodput      []string      `yaml:"goodput,omitempty" group:"load" help:"SLO of a request, as METRIC:MILLISECONDS pairs of ttft, ttft_send, tpot, e2el; and of a session: sct (completion), turn (response time of a user turn), slowdown:RATIO (against the session alone on an idle engine); repeatable"`
 
 	// The workload.
 	DatasetName string  `yaml:"dataset-name" group:"dataset" help:"generators: prefix_repetition, shared_prefix, rag, random, agent (sessions); trace files: trace (of a format told by its content), azure, mooncake, timed_trace, burstgpt, sharegpt, openai-batch, openai-chat, custom, weka, tracelab, ragpulse, servegen, otel, vllm_replay, goodput"`

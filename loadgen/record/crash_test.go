@@ -23,6 +23,9 @@ const (
 // TestMain runs the child of TestKilledRunLosesNoRowThatWasSafe when asked to.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childDir); dir != "" {
+		if os.Getenv(childSessions) != "" {
+			writeSessionsUntilKilled(dir)
+		}
 		writeUntilKilled(dir)
 	}
 	os.Exit(m.Run())

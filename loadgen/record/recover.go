@@ -17,6 +17,8 @@ type Report struct {
 	// made of them.
 	Rows  int64
 	Files []File
+	// Sessions is the number of sessions that were taken from theirs.
+	Sessions int64
 	// LostBytes is what could not be read at the end of write-ahead files: at most
 	// the rows that were being written when the process died.
 	LostBytes int64
@@ -60,7 +62,12 @@ func (r *recovery) run() error {
 	if err != nil {
 		return err
 	}
-	if len(open) == 0 && r.man.State != Running {
+	var torn int64
+	if r.report.Sessions, torn, err = recoverSessions(r.disk, r.dir); err != nil {
+		return fmt.Errorf("sessions: %w", err)
+	}
+	r.report.LostBytes += torn
+	if len(open) == 0 && r.man.State != Running && r.report.Sessions == 0 {
 		return nil
 	}
 	r.report.Done = true

@@ -45,4 +45,25 @@ type Session struct {
 	// took longest: requests, planned waits, and what the generator added. All are Null
 	// unless the session completed in the run that it began in. Lag includes Queued.
 	SCT, ModelTime, WaitTime, Lag int64
+	// Unloaded is the ModelTime of the same session alone on one idle replica; Null
+	// where nobody knows.
+	Unloaded int64
+	// Turns are the response times of the main thread's user turns, in order: from when
+	// the user's text was due to the last byte before the next wait for the user. A turn
+	// with a step that failed, or that did not come to its end, is left out.
+	Turns []int64
+	// StepsMet and StepsMissed count the steps that met and missed the SLO of a
+	// request; of others it is unknown, or there is none. SLOMet is whether the session
+	// has met its own.
+	StepsMet, StepsMissed int32
+	SLOMet                Tri
+}
+
+// Slowdown is ModelTime / Unloaded: how many times longer the session's requests took
+// than they do alone. ok is false if either is unknown.
+func (s *Session) Slowdown() (ratio float64, ok bool) {
+	if s.ModelTime == Null || s.Unloaded == Null || s.Unloaded <= 0 {
+		return 0, false
+	}
+	return float64(s.ModelTime) / float64(s.Unloaded), true
 }

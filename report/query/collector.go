@@ -26,7 +26,7 @@ var perRequest = []struct {
 
 // columns are those that the collector reads.
 var columns = []string{
-	"final", "attempt", "hedge", "phase", "trigger", "intended", "attempt_due", "dispatched", "writing", "first_token", "last_token", "outcome", "slo_met",
+	"final", "attempt", "hedge", "phase", "trigger", "turn", "intended", "attempt_due", "dispatched", "writing", "first_token", "last_token", "outcome", "slo_met",
 	"ttft", "ttft_send", "tpot", "e2e", "normalized", "lag", "client_queue", "d_ttft",
 	"planned_prompt_tokens", "prompt_tokens", "output_tokens", "planned_cached_tokens", "cached_tokens", "seq", "error",
 	"chunks", "coalesced_tokens", "server_source", "server_preemptions", "server_recomputed",
@@ -159,7 +159,7 @@ func (c *collector) finish() *Figures {
 		f.Span = c.end.Sub(f.Start)
 	}
 	f.Spent = c.spent.finish()
-	f.Triggers = c.steps.finish()
+	f.Triggers, f.StepIndex = c.steps.finish(), c.steps.indexed()
 	for i, m := range perRequest {
 		f.Metrics = append(f.Metrics, Metric{m.name, c.samples[i].Summary()})
 		if m.name == itlAfter {

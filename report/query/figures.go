@@ -70,10 +70,11 @@ type Figures struct {
 	PromptMismatch Ratio
 	// Coalesced counts chunks that shared a read with the one before, of all.
 	Coalesced Ratio
-	// Sessions are those whose steps the requests are, and Triggers what these follow
-	// on; both are empty for a run without sessions.
-	Sessions Sessions
-	Triggers []Trigger
+	// Sessions are those whose steps the requests are, Triggers what these follow on,
+	// and StepIndex their number in their thread; all are empty for a run without
+	// sessions.
+	Sessions            Sessions
+	Triggers, StepIndex []Trigger
 	// Metrics in the order of the definitions.
 	Metrics []Metric
 }

@@ -1,14 +1,16 @@
 package query
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"goodput/loadgen/record"
 	"goodput/report/stats"
 )
 
 // Sessions are the figures of a run's sessions. Known is false for a run without
-// sessions, or without the file of theirs.
+// sessions.
 type Sessions struct {
 	Known bool
 	// N sessions were scheduled and have a row; Outcomes says how they ended.
@@ -18,10 +20,31 @@ type Sessions struct {
 	Steps, StepsOK, StepsUnsent int64
 	// Threads counts the main threads and sub-agents.
 	Threads int64
-	// Metrics are those of completed sessions: sct, model_time, wait_time, session_lag.
+	// Met sessions met the SLO, of those that were Judged: all but the censored ones
+	// and those of which it is unknown. SLO is false when none was judged.
+	SLO         bool
+	Met, Judged int64
+	// Metrics are those of completed sessions: sct, model_time, wait_time, session_lag;
+	// and turn_response, of all turns that came to their end.
 	Metrics []Metric
-	// BySteps is sct by the number of steps, which dominates it.
-	BySteps []Metric
+	// Slowdown is a ratio, of the completed sessions of which it is known.
+	Slowdown stats.Summary
+	// BySteps is sct by the number of steps, which dominates it, and ByTurn the
+	// turn_response by the turn's number.
+	BySteps, ByTurn []Metric
+	// Tenants are the groups of sessions with a common prefix, those with most sessions
+	// first; OtherTenants is the number of those left out.
+	Tenants      []Tenant
+	OtherTenants int
+}
+
+// Tenant are the figures of one tenant's sessions.
+type Tenant struct {
+	Name string
+	// N sessions, of which so many were completed.
+	N, Completed int64
+	// SCT and Turn (turn_response) are in nanoseconds, Slowdown is a ratio.
+	SCT, Turn, Slowdown stats.Summary
 }
 
 // sessionMetrics have one value per completed session.
@@ -35,145 +58,152 @@ var sessionMetrics = []struct {
 	{"session_lag", func(s *record.Session) int64 { return s.Lag }},
 }
 
-// buckets of sessions by their steps: up to so many.
-var buckets = []struct {
+// bucket is a range of numbers up to so many.
+type bucket struct {
 	most int32
 	name string
-}{{5, "1-5 steps"}, {20, "6-20 steps"}, {60, "21-60 steps"}, {1<<31 - 1, "61+ steps"}}
+}
+
+const noMost = 1<<31 - 1
+
+var (
+	byStepCount = []bucket{{5, "1-5 steps"}, {20, "6-20 steps"}, {60, "21-60 steps"}, {noMost, "61+ steps"}}
+	byTurn      = []bucket{{1, "turn 1"}, {5, "turns 2-5"}, {20, "turns 6-20"}, {noMost, "turns 21+"}}
+	byStepIndex = []bucket{{1, "step 1"}, {5, "steps 2-5"}, {20, "steps 6-20"}, {noMost, "steps 21+"}}
+)
+
+func bucketOf(all []bucket, n int32) int {
+	return slices.IndexFunc(all, func(b bucket) bool { return n <= b.most })
+}
+
+// mostTenants are shown; so many more are kept apart while reading, to find them.
+const (
+	mostTenants = 16
+	keptTenants = 4096
+)
+
+// sessionReader accumulates Sessions.
+type sessionReader struct {
+	Sessions
+	samples        []stats.Sample
+	turns          stats.Sample
+	slowdown       ratios
+	bySteps, byTur []stats.Sample
+	tenants        map[string]*tenantReader
+	order          []*tenantReader
+	crowd          map[string]bool // tenants beyond those kept
+}
+
+type tenantReader struct {
+	Tenant
+	sct, turn stats.Sample
+	slowdown  ratios
+}
+
+// ratios sums up numbers around 1, in millionths.
+type ratios struct{ stats.Sample }
+
+const perRatio = 1e6
+
+func (r *ratios) add(v float64) { r.Add(int64(v * perRatio)) }
+
+func (r *ratios) summary() stats.Summary { return scale(r.Summary(), 1/perRatio) }
 
 // readSessions computes the figures of the run's sessions.
 func readSessions(run *record.Run) (Sessions, error) {
-	var out Sessions
-	samples := make([]stats.Sample, len(sessionMetrics))
-	bySteps := make([]stats.Sample, len(buckets))
-	var err error
-	out.Known, err = run.Sessions(func(s *record.Session) error {
-		out.N++
-		out.Outcomes[s.Outcome]++
-		out.Threads += int64(s.Threads)
-		out.Steps += int64(s.StepsPlanned)
-		out.StepsOK += int64(s.StepsOK)
-		out.StepsUnsent += int64(s.StepsUnsent)
-		if s.Outcome != record.SessionCompleted {
-			return nil
-		}
-		for i, m := range sessionMetrics {
-			if v := m.of(s); v != record.Null {
-				samples[i].Add(v)
-			}
-		}
-		for i, b := range buckets {
-			if s.StepsPlanned <= b.most {
-				bySteps[i].Add(s.SCT)
-				break
-			}
-		}
-		return nil
-	})
-	if err != nil || !out.Known {
+	r := sessionReader{
+		samples: make([]stats.Sample, len(sessionMetrics)),
+		bySteps: make([]stats.Sample, len(byStepCount)), byTur: make([]stats.Sample, len(byTurn)),
+		tenants: map[string]*tenantReader{}, crowd: map[string]bool{},
+	}
+	known, err := run.Sessions(r.add)
+	if err != nil || !known {
 		return Sessions{}, err
 	}
-	for i, m := range sessionMetrics {
-		out.Metrics = append(out.Metrics, Metric{m.name, samples[i].Summary()})
-	}
-	for i, b := range buckets {
-		out.BySteps = append(out.BySteps, Metric{b.name, bySteps[i].Summary()})
-	}
-	return out, nil
+	return r.finish(), nil
 }
 
-// Trigger are the figures of the steps that follow on one kind of thing.
-type Trigger struct {
-	Name string
-	// N steps were sent, of which so many succeeded.
-	N, OK int64
-	// TTFT, TPOT and E2E are those of successes, in nanoseconds.
-	TTFT, TPOT, E2E stats.Summary
-	// PlannedHit and MeasuredHit are those of Figures.
-	PlannedHit, MeasuredHit Ratio
-}
-
-// triggered accumulates the figures of one kind of step.
-type triggered struct {
-	Trigger
-	ttft, tpot, e2e stats.Sample
-}
-
-// triggers finds its kinds in order of their first appearance; there are few.
-type triggers struct{ kinds []*triggered }
-
-// mostTriggers bounds what a file of other origin can make of memory.
-const mostTriggers = 64
-
-func (t *triggers) of(name string) *triggered {
-	for _, k := range t.kinds {
-		if k.Name == name {
-			return k
+func (r *sessionReader) add(s *record.Session) error {
+	r.N++
+	r.Outcomes[s.Outcome]++
+	r.Threads += int64(s.Threads)
+	r.Steps += int64(s.StepsPlanned)
+	r.StepsOK += int64(s.StepsOK)
+	r.StepsUnsent += int64(s.StepsUnsent)
+	if s.SLOMet != record.Unknown {
+		r.SLO = true
+		r.Judged++
+		if s.SLOMet == record.Yes {
+			r.Met++
 		}
 	}
-	if len(t.kinds) == mostTriggers {
+	t := r.tenant(s.Tenant)
+	t.N++
+	for i, d := range s.Turns {
+		r.turns.Add(d)
+		t.turn.Add(d)
+		r.byTur[bucketOf(byTurn, int32(i)+1)].Add(d)
+	}
+	if s.Outcome != record.SessionCompleted {
 		return nil
 	}
-	k := &triggered{Trigger: Trigger{Name: name}}
-	t.kinds = append(t.kinds, k)
-	return k
-}
-
-func (t *triggers) add(r *record.Request) {
-	if r.Trigger == "" {
-		return
-	}
-	k := t.of(r.Trigger)
-	if k == nil {
-		return
-	}
-	k.N++
-	if r.Outcome != record.OK {
-		return
-	}
-	k.OK++
-	for _, m := range []struct {
-		to *stats.Sample
-		v  int64
-	}{{&k.ttft, r.TTFT()}, {&k.tpot, r.TPOT()}, {&k.e2e, r.E2E()}} {
-		if m.v != record.Null {
-			m.to.Add(m.v)
+	t.Completed++
+	for i, m := range sessionMetrics {
+		if v := m.of(s); v != record.Null {
+			r.samples[i].Add(v)
 		}
 	}
-	k.PlannedHit.hit(r.PlannedCachedTokens, r.PlannedPromptTokens)
-	k.MeasuredHit.hit(r.CachedTokens, r.PromptTokens)
+	if s.SCT != record.Null {
+		t.sct.Add(s.SCT)
+		r.bySteps[bucketOf(byStepCount, s.StepsPlanned)].Add(s.SCT)
+	}
+	if v, ok := s.Slowdown(); ok {
+		r.slowdown.add(v)
+		t.slowdown.add(v)
+	}
+	return nil
 }
 
-// hit adds cached tokens of a prompt, if both are known.
-func (r *Ratio) hit(cached, prompt int32) {
-	if cached != record.Null32 && prompt != record.Null32 {
-		r.Part += int64(cached)
-		r.Whole += int64(prompt)
+// tenant finds the reader of a tenant. One that is not kept gets a reader that nobody
+// looks at.
+func (r *sessionReader) tenant(name string) *tenantReader {
+	if t := r.tenants[name]; t != nil {
+		return t
 	}
+	t := &tenantReader{Tenant: Tenant{Name: name}}
+	switch {
+	case name == "":
+	case len(r.order) < keptTenants:
+		r.tenants[name] = t
+		r.order = append(r.order, t)
+	default:
+		r.crowd[name] = true
+	}
+	return t
 }
 
-// triggerOrder is how the kinds are printed; others come behind.
-var triggerOrder = []string{"user", "tool", "join", "compaction", "spawn"}
-
-func (t *triggers) finish() []Trigger {
-	var out []Trigger
-	take := func(k *triggered) {
-		k.TTFT, k.TPOT, k.E2E = k.ttft.Summary(), k.tpot.Summary(), k.e2e.Summary()
-		out = append(out, k.Trigger)
-		k.Name = ""
+func (r *sessionReader) finish() Sessions {
+	out := r.Sessions
+	out.Known = true
+	for i, m := range sessionMetrics {
+		out.Metrics = append(out.Metrics, Metric{m.name, r.samples[i].Summary()})
 	}
-	for _, name := range triggerOrder {
-		for _, k := range t.kinds {
-			if k.Name == name {
-				take(k)
-			}
-		}
+	out.Metrics = append(out.Metrics, Metric{"turn_response", r.turns.Summary()})
+	out.Slowdown = r.slowdown.summary()
+	for i, b := range byStepCount {
+		out.BySteps = append(out.BySteps, Metric{b.name, r.bySteps[i].Summary()})
 	}
-	for _, k := range t.kinds {
-		if k.Name != "" {
-			take(k)
-		}
+	for i, b := range byTurn {
+		out.ByTurn = append(out.ByTurn, Metric{b.name, r.byTur[i].Summary()})
 	}
+	slices.SortStableFunc(r.order, func(a, b *tenantReader) int {
+		return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name))
+	})
+	for _, t := range r.order[:min(len(r.order), mostTenants)] {
+		t.SCT, t.Turn, t.Slowdown = t.sct.Summary(), t.turn.Summary(), t.slowdown.summary()
+		out.Tenants = append(out.Tenants, t.Tenant)
+	}
+	out.OtherTenants = len(r.order) - len(out.Tenants) + len(r.crowd)
 	return out
 }
 

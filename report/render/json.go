@@ -37,6 +37,7 @@ type jsonReport struct {
 	Spent       *jsonSpent            `json:"spent"`
 	Sessions    *jsonSessions         `json:"sessions"`
 	Triggers    []jsonTrigger         `json:"triggers"`
+	Index       []jsonTrigger         `json:"steps_by_index"`
 	Events      []record.Event        `json:"events"`
 	Health      jsonHealth            `json:"health"`
 	Warnings    []string              `json:"warnings"`
@@ -94,8 +95,9 @@ func JSON(w io.Writer, r *Report) error {
 		Attempts: r.attemptsJSON(),
 		Metrics:  map[string]jsonMetric{},
 		Spent:    spentJSON(&r.Spent),
-		Sessions: sessionsJSON(&r.Sessions),
+		Sessions: r.sessionsJSON(),
 		Triggers: triggersJSON(r.Triggers),
+		Index:    triggersJSON(r.StepIndex),
 		Events:   append([]record.Event{}, r.Manifest.Events...),
 		Health:   jsonHealth{string(r.Health.Verdict), some(r.Health.Why)},
 		Warnings: some(r.Warnings()),

@@ -27,30 +27,84 @@ func (r *Report) sessions(b *strings.Builder) {
 	if s.StepsUnsent > 0 {
 		fmt.Fprintf(b, ", %d never sent", s.StepsUnsent)
 	}
-	fmt.Fprintf(b, "\n%-16s %8s %10s %10s %10s %10s %10s %10s\n", "  of completed", "n", "mean", "p50", "p90", "p95", "p99", "max")
+	fmt.Fprintf(b, "\n%-17s %8s %10s %10s %10s %10s %10s %10s\n", "  of completed", "n", "mean", "p50", "p90", "p95", "p99", "max")
 	for _, m := range s.Metrics {
 		row(b, "  "+m.Name+" s", &m.Summary)
 	}
-	for _, m := range s.BySteps {
-		if m.N > 0 {
-			row(b, "    "+m.Name, &m.Summary)
+	if s.Slowdown.N > 0 {
+		ratio := s.Slowdown
+		numbers(b, "  slowdown", &ratio, 1)
+	}
+	section := func(what string, rows []query.Metric) {
+		for i, m := range rows {
+			if i == 0 {
+				fmt.Fprintf(b, "  %s\n", what)
+			}
+			if m.N > 0 {
+				row(b, "    "+m.Name, &m.Summary)
+			}
 		}
+	}
+	section("sct by number of steps", s.BySteps)
+	section("turn_response by turn", s.ByTurn)
+	if s.SLO {
+		fmt.Fprintf(b, "  SLO of sessions: %d of %d judged met it", s.Met, s.Judged)
+		if rate, ok := r.sessionGoodput(); ok {
+			fmt.Fprintf(b, ", attainment %s of all %d, %s sessions/s", percent(s.N > 0, r.sessionAttainment), s.N, cell(rate))
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteByte('\n')
+	r.tenants(b)
+}
+
+// sessionAttainment is the share of scheduled sessions that met their SLO.
+func (r *Report) sessionAttainment() float64 { return float64(r.Sessions.Met) / float64(r.Sessions.N) }
+
+// sessionGoodput is those sessions per second of the window.
+func (r *Report) sessionGoodput() (float64, bool) {
+	s := &r.Sessions
+	if !s.SLO || s.N < 2 || r.Window <= 0 {
+		return 0, false
+	}
+	return float64(s.Met) / r.Window.Seconds(), true
+}
+
+// tenants writes the sessions of each tenant.
+func (r *Report) tenants(b *strings.Builder) {
+	s := &r.Sessions
+	if len(s.Tenants) < 2 {
+		return
+	}
+	fmt.Fprintf(b, "%-16s %8s %10s %10s %10s %10s %10s %12s %12s\n", "by tenant", "n", "completed", "sct p50 s", "sct p95 s", "turn p50 s", "turn p95 s", "slowdown p50", "slowdown p95")
+	for _, t := range s.Tenants {
+		fmt.Fprintf(b, "  %-14s %8d %10d", t.Name, t.N, t.Completed)
+		for _, v := range []*stats.Summary{&t.SCT, &t.Turn} {
+			fmt.Fprintf(b, " %10s %10s", quantileCell(v.P50/secondNS, v.N, .5), quantileCell(v.P95/secondNS, v.N, .95))
+		}
+		fmt.Fprintf(b, " %12s %12s\n", quantileCell(t.Slowdown.P50, t.Slowdown.N, .5), quantileCell(t.Slowdown.P95, t.Slowdown.N, .95))
+	}
+	if s.OtherTenants > 0 {
+		fmt.Fprintf(b, "  and %d more\n", s.OtherTenants)
 	}
 	b.WriteByte('\n')
 }
 
 // row writes a summary in seconds.
-func row(b *strings.Builder, name string, s *stats.Summary) {
-	fmt.Fprintf(b, "%-16s %8d", name, s.N)
+func row(b *strings.Builder, name string, s *stats.Summary) { numbers(b, name, s, secondNS) }
+
+// numbers writes a summary in a unit.
+func numbers(b *strings.Builder, name string, s *stats.Summary, unit float64) {
+	fmt.Fprintf(b, "%-17s %8d", name, s.N)
 	if s.N == 0 {
 		b.WriteByte('\n')
 		return
 	}
-	fmt.Fprintf(b, " %10s", cell(s.Mean/secondNS))
+	fmt.Fprintf(b, " %10s", cell(s.Mean/unit))
 	for i, v := range []float64{s.P50, s.P90, s.P95, s.P99} {
-		fmt.Fprintf(b, " %10s", quantileCell(v/secondNS, s.N, fractions[i]))
+		fmt.Fprintf(b, " %10s", quantileCell(v/unit, s.N, fractions[i]))
 	}
-	fmt.Fprintf(b, " %10s\n", cell(s.Max/secondNS))
+	fmt.Fprintf(b, " %10s\n", cell(s.Max/unit))
 }
 
 // quantileCell leaves out a quantile over too few values.
@@ -61,13 +115,18 @@ func quantileCell(v float64, n int64, q float64) string {
 	return cell(v)
 }
 
-// triggers writes what steps took by what they follow on.
+// triggers writes what steps took, by what they follow on and by their number.
 func (r *Report) triggers(b *strings.Builder) {
-	if len(r.Triggers) == 0 {
+	steps(b, "steps by trigger", r.Triggers)
+	steps(b, "steps by index", r.StepIndex)
+}
+
+func steps(b *strings.Builder, what string, kinds []query.Trigger) {
+	if len(kinds) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "%-16s %8s %10s %10s %10s %10s %10s %12s %12s\n", "steps by trigger", "n", "ttft p50", "ttft p95", "tpot p50", "e2e p50", "e2e p95", "planned hit", "measured hit")
-	for _, t := range r.Triggers {
+	fmt.Fprintf(b, "%-16s %8s %10s %10s %10s %10s %10s %12s %12s\n", what, "n", "ttft p50", "ttft p95", "tpot p50", "e2e p50", "e2e p95", "planned hit", "measured hit")
+	for _, t := range kinds {
 		fmt.Fprintf(b, "  %-14s %8d", t.Name, t.N)
 		for _, c := range []struct {
 			s *stats.Summary
@@ -90,15 +149,54 @@ type jsonSessions struct {
 	StepsUnsent int64                 `json:"steps_unsent"`
 	Metrics     map[string]jsonMetric `json:"metrics"`
 	SCTBySteps  map[string]jsonMetric `json:"sct_by_steps"`
+	ByTurn      map[string]jsonMetric `json:"turn_response_by_turn"`
+	Slowdown    jsonMetric            `json:"slowdown"`
+	Met         *int64                `json:"slo_met"`
+	Judged      *int64                `json:"slo_judged"`
+	Attainment  *float64              `json:"attainment"`
+	Goodput     *float64              `json:"goodput_sessions_s"`
+	Tenants     []jsonTenant          `json:"tenants"`
+	Others      int                   `json:"other_tenants"`
 }
 
-func sessionsJSON(s *query.Sessions) *jsonSessions {
+// jsonTenant are the sessions of one tenant.
+type jsonTenant struct {
+	Tenant    string     `json:"tenant"`
+	N         int64      `json:"n"`
+	Completed int64      `json:"completed"`
+	SCT       jsonMetric `json:"sct"`
+	Turn      jsonMetric `json:"turn_response"`
+	Slowdown  jsonMetric `json:"slowdown"`
+}
+
+// ratioJSON is a metric without a unit.
+func ratioJSON(s stats.Summary) jsonMetric {
+	m := metricJSON(s)
+	m.Unit = "ratio"
+	return m
+}
+
+func unitJSON(s stats.Summary) jsonMetric { return metricJSON(inUnit(query.Metric{Summary: s})) }
+
+func (r *Report) sessionsJSON() *jsonSessions {
+	s := &r.Sessions
 	if !s.Known {
 		return nil
 	}
 	out := &jsonSessions{
 		N: s.N, Outcomes: map[string]int64{}, Threads: s.Threads, Steps: s.Steps, StepsUnsent: s.StepsUnsent,
-		Metrics: map[string]jsonMetric{}, SCTBySteps: map[string]jsonMetric{},
+		Metrics: map[string]jsonMetric{}, SCTBySteps: map[string]jsonMetric{}, ByTurn: map[string]jsonMetric{},
+		Slowdown: ratioJSON(s.Slowdown), Tenants: []jsonTenant{}, Others: s.OtherTenants,
+		Goodput: maybe(r.sessionGoodput()),
+	}
+	if s.SLO {
+		out.Met, out.Judged, out.Attainment = &s.Met, &s.Judged, maybe(r.sessionAttainment(), s.N > 0)
+	}
+	for _, t := range s.Tenants {
+		out.Tenants = append(out.Tenants, jsonTenant{t.Name, t.N, t.Completed, unitJSON(t.SCT), unitJSON(t.Turn), ratioJSON(t.Slowdown)})
+	}
+	for _, m := range s.ByTurn {
+		out.ByTurn[m.Name] = unitJSON(m.Summary)
 	}
 	for o, n := range s.Outcomes {
 		out.Outcomes[record.SessionOutcome(o).String()] = n
@@ -126,7 +224,7 @@ type jsonTrigger struct {
 
 func triggersJSON(all []query.Trigger) []jsonTrigger {
 	out := []jsonTrigger{}
-	unit := func(s stats.Summary) jsonMetric { return metricJSON(inUnit(query.Metric{Summary: s})) }
+	unit := unitJSON
 	for _, t := range all {
 		out = append(out, jsonTrigger{
 			Trigger: t.Name, N: t.N, OK: t.OK, TTFT: unit(t.TTFT), TPOT: unit(t.TPOT), E2E: unit(t.E2E),

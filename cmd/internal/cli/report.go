@@ -156,6 +156,9 @@ func newRecover(env *Env) *cobra.Command {
 			}
 			_, err = fmt.Fprintf(env.Stdout, "recovered %d rows of %s into %d files; %d bytes at the end were unreadable\n",
 				r.Rows, args[0], len(r.Files), r.LostBytes)
+			if err == nil && r.Sessions > 0 {
+				_, err = fmt.Fprintf(env.Stdout, "and %d sessions\n", r.Sessions)
+			}
 			return err
 		},
 	}

@@ -63,6 +63,9 @@ are read back from there.`,
 			if err != nil {
 				return err
 			}
+			if err := checkSLO(&p, slo, sessions != nil); err != nil {
+				return err
+			}
 			switch {
 			case printPlan:
 				return writePlan(env.Stdout, &p)
@@ -87,6 +90,17 @@ are read back from there.`,
 	c.Flags().BoolVar(&dryRun, "plan", false, "print what to expect of sessions, generated or recorded, and stop")
 	flags.also = []string{"json", "print-plan", "plan"}
 	return c
+}
+
+// checkSLO refuses an objective that nothing in the run could meet.
+func checkSLO(p *plan.Plan, slo observe.SLO, sessions bool) error {
+	switch {
+	case slo.OfSessions() && !sessions:
+		return exitf(exitUsage, "--goodput: sct, turn and slowdown are of sessions, which this load of %s has none of: leave them out, or use --dataset-name agent", p.DatasetName)
+	case slo.Slowdown > 0 && p.BaseURL != "":
+		return exitf(exitUsage, "--goodput: what a session takes alone is known for engines in this process only: leave slowdown out, or --base-url")
+	}
+	return nil
 }
 
 // writePlan prints a plan that can be run.

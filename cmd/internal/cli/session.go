@@ -253,14 +253,33 @@ func (s *session) openSessions(c *dispatch.Config, salt uint64) error {
 			return fmt.Errorf("--agent-config: %w", err)
 		}
 	}
-	var err error
-	if s.ended, err = record.NewSessionLog(s.dir, s.stamp == nil); err != nil {
-		return fmt.Errorf("--out: %w", err)
-	}
 	c.Sessions, c.MaxInFlight, c.ContinueOnError = s.sessions, s.plan.AgentInFlight, s.plan.AgentOnError == "continue"
 	c.Live = s.plan.LiveHistory()
+	complete, err := s.completer(c)
+	if err != nil {
+		return err
+	}
+	if s.ended, err = record.NewSessionLog(s.dir, s.stamp == nil, complete); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
 	c.Drain, c.RecordSession = s.plan.SessionsDrain, s.ended.Write
 	return nil
+}
+
+// completer tells of an ended session what its requests would take alone, which only
+// engines in this process can say, and whether it has met the SLO.
+func (s *session) completer(c *dispatch.Config) (func(*record.Session), error) {
+	if s.pool == nil {
+		return func(r *record.Session) { r.SLOMet = s.slo.MetSession(r) }, nil
+	}
+	o, err := newOracle(s.plan, c)
+	if err != nil {
+		return nil, err
+	}
+	return func(r *record.Session) {
+		o.complete(r)
+		r.SLOMet = s.slo.MetSession(r)
+	}, nil
 }
 
 // describeTarget is what the manifest says of the target.
