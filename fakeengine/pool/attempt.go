@@ -10,8 +10,9 @@ import (
 
 // The statuses that a server would give: accepted, and not servable as asked.
 const (
-	statusOK         = 200
-	statusBadRequest = 400
+	statusOK          = 200
+	statusBadRequest  = 400
+	statusUnavailable = 503
 )
 
 // attempt is one request in the pool. It hears of the engine's progress and
@@ -186,8 +187,10 @@ func (a *attempt) refuse(status int, why string) {
 	a.leave(status)
 	a.refused = true
 	a.result = target.Result{
-		Cause: target.CauseEOF, Status: status, Err: why,
-		BytesIn: target.Unknown, BytesOut: target.Unknown, Replica: a.pool.names[a.replica],
+		Cause: target.CauseEOF, Status: status, Err: why, BytesIn: target.Unknown, BytesOut: target.Unknown,
+	}
+	if a.replica != router.None {
+		a.result.Replica = a.pool.names[a.replica]
 	}
 	a.later()
 }
@@ -216,6 +219,9 @@ func (a *attempt) leave(status int) {
 	a.pool.ttft.Remove(&a.ttft)
 	a.pool.total.Remove(&a.total)
 	delete(a.pool.live, a.req)
+	if a.replica == router.None {
+		return
+	}
 	e := router.End{At: a.pool.loop.Now(), FirstToken: clock.Never, Out: a.seq.Output, Status: status}
 	if a.answered {
 		e.FirstToken = a.seq.FirstToken

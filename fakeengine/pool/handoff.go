@@ -24,7 +24,9 @@ func (a *attempt) submit() error {
 	}
 	a.prompted = a.route
 	a.prompted.MaxOut = 1
-	a.source = p.prefill.Fleet().Pick(&a.prompted)
+	if a.source = p.prefill.Fleet().Pick(&a.prompted); a.source == router.None {
+		return errNoReplica
+	}
 	err := p.strike(a.source)
 	if err == nil {
 		err = p.prefill.Start(&a.handoff, &a.seq, a.source, a.replica, a)

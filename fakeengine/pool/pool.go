@@ -150,7 +150,9 @@ func (p *Pool) Start(r *target.Request, s target.Sink) {
 	}
 	p.live[r] = a
 	p.picking = a
-	a.replica = p.fleet.Pick(&a.route) + p.first
+	if a.replica = p.fleet.Pick(&a.route); a.replica != router.None {
+		a.replica += p.first
+	}
 	if err := p.submit(a); err != nil {
 		a.turnAway(err)
 		return
@@ -158,8 +160,14 @@ func (p *Pool) Start(r *target.Request, s target.Sink) {
 	a.watch()
 }
 
+// errNoReplica is the answer to a request that the router has no replica for.
+var errNoReplica = &struck{status: statusUnavailable, why: "the router has no replica that takes it"}
+
 // submit hands a to its replica, unless a server would refuse it.
 func (p *Pool) submit(a *attempt) error {
+	if a.replica == router.None {
+		return errNoReplica
+	}
 	if err := p.strike(a.replica); err != nil {
 		return err
 	}

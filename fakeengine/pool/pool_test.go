@@ -288,6 +288,27 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
+// A rule that has no place for a request has it refused, as a router would.
+func TestRouterRefuses(t *testing.T) {
+	loop := clock.NewVirtual()
+	c := config(t, loop, 2, "litellm-usage:tpm=100")
+	p := build(t, c)
+	var r, after recorder
+	at(loop, step, clock.RankArrival, 0, func() { p.Start(request(0, 101, 1), &r) })
+	at(loop, step, clock.RankArrival, 1, func() { p.Start(request(1, 99, 1), &after) })
+	loop.Run()
+	if res := r.result(t); res.Status != 503 || !strings.Contains(res.Err, "no replica") || res.Replica != "" {
+		t.Errorf("got %+v, want status 503", res)
+	}
+	if res := after.result(t); res.Status != 200 {
+		t.Errorf("the next request got %+v", res)
+	}
+	if s := p.Stats(); s.Broken != 1 || s.Completed != 1 {
+		t.Errorf("%d broken and %d completed, want 1 and 1", s.Broken, s.Completed)
+	}
+	checkIdle(t, p)
+}
+
 func TestNewErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(*pool.Config)

@@ -16,7 +16,8 @@ type counts struct {
 type Stats struct {
 	// Started requests are Completed, Canceled, Refused, Broken or Live. Canceled are
 	// all that the sender gave up, for want of patience too; Refused ones could never
-	// run, whatever the load; Broken ones were refused or broken off by faults.
+	// run, whatever the load; Broken ones were refused or broken off by faults, or the
+	// router had no replica for them.
 	Started, Completed, Canceled, Refused, Broken, Live uint64
 	// Remote and Local count the requests whose prompts were given to a prefill
 	// replica and to the one that answers; both stay 0 without prefill replicas.

@@ -93,7 +93,7 @@ func (f *Fleet) SetUp(i int, up bool) {
 	}
 }
 
-// None is what Pick returns when no replica is up.
+// None is what Pick returns when no replica is up, or the policy refuses.
 const None = -1
 
 // Pick chooses a replica for r and charges r to it, until Done; None if there is
@@ -114,7 +114,11 @@ func (f *Fleet) Pick(r *Request) int {
 			return None
 		}
 	}
-	id := up[f.policy.Pick(r, up)].ID
+	i := f.policy.Pick(r, up)
+	if i == None {
+		return None
+	}
+	id := up[i].ID
 	l := &f.loads[id]
 	l.Outstanding++
 	l.Since++

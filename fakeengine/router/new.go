@@ -30,7 +30,17 @@ type rule struct {
 
 // rules lists what exists, in the order in which it is shown.
 func rules() []rule {
-	return []rule{roundRobinRule(), randomRule(), leastOutstandingRule(), p2cRule(), sessionRule()}
+	return []rule{
+		roundRobinRule(), randomRule(), leastOutstandingRule(), p2cRule(), sessionRule(),
+		weightedRule(),
+		ewmaRule("ewma", "of two replicas takes the one with the smaller average reply time times requests in flight", false),
+		ewmaRule("peak-ewma", "as ewma, with an average that jumps to peaks (Finagle)", true),
+		consistentHashRule(), boundedHashRule(), prefixHashRule(), maglevRule(),
+		cacheAwareRule(), leastKVRule(), kvQueueRule(), leastReportedRule(),
+		dynamoKVRule(), envoyLeastRequestRule(), envoyCSWRRRule(), llmDRule(), loraAffinityRule(),
+		stackQPSRule(), stackPrefixRule(), aibrixPrefixRule(), aibrixBalanceRule(),
+		litellmShuffleRule(), litellmLatencyRule(), litellmUsageRule(), litellmCostRule(), apimPriorityRule(),
+	}
 }
 
 // Names describes all rules, in the order in which help texts show them.

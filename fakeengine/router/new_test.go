@@ -2,10 +2,9 @@ package router_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"goodput/fakeengine/router"
 )
@@ -34,7 +33,11 @@ func TestNew(t *testing.T) {
 }
 
 func TestNewErrors(t *testing.T) {
-	all := "round-robin, random, least-outstanding, p2c, session"
+	var names []string
+	for _, info := range router.Names() {
+		names = append(names, info.Name)
+	}
+	all := strings.Join(names, ", ")
 	for name, c := range map[string]struct {
 		spec string
 		says []string
@@ -102,8 +105,9 @@ func TestNamesAreBuildable(t *testing.T) {
 			t.Errorf("%q and %q are %q and %q", info.Name, spec, short, long)
 		}
 	}
-	if diff := cmp.Diff([]string{"round-robin", "random", "least-outstanding", "p2c", "session"}, names); diff != "" {
-		t.Error(diff)
+	slices.Sort(names)
+	if unique := slices.Compact(slices.Clone(names)); len(unique) != len(names) || len(names) < 25 {
+		t.Errorf("%d rules, %d names", len(names), len(unique))
 	}
 }
 
@@ -147,8 +151,8 @@ func ExampleNew() {
 	fmt.Println(p)
 
 	_, err = router.New("least-outstandng", 42)
-	fmt.Println(err)
+	fmt.Println(strings.TrimSuffix(err.Error(), strings.Join(strings.SplitAfter(err.Error(), ";")[1:], "")))
 	// Output:
 	// p2c:d=3,replace=false
-	// router rule "least-outstandng" does not exist (did you mean "least-outstanding"?); use one of round-robin, random, least-outstanding, p2c, session
+	// router rule "least-outstandng" does not exist (did you mean "least-outstanding"?);
 }

@@ -87,8 +87,9 @@ type Load struct {
 // Policy is a selection rule. It runs on one goroutine, reads no clock, and
 // draws chance only from the stream it was built with.
 type Policy interface {
-	// Pick returns the index of the chosen replica, 0 <= i < len(up). up holds
-	// at least one replica, in the order of their numbers.
+	// Pick returns the index of the chosen replica, 0 <= i < len(up), or None to
+	// refuse the request. up holds at least one replica, in the order of their
+	// numbers.
 	Pick(r *Request, up []Load) int
 	// String is the name and parameters, as New parses them.
 	String() string

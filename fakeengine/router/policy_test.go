@@ -23,7 +23,7 @@ func build(tb testing.TB, spec string, seed uint64) router.Policy {
 func outstanding(n ...int) []router.Load {
 	up := make([]router.Load, len(n))
 	for i, a := range n {
-		up[i].Outstanding = a
+		up[i].ID, up[i].Outstanding = i, a
 	}
 	return up
 }

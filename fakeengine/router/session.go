@@ -1,10 +1,6 @@
 package router
 
-import (
-	"cmp"
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // session sends the requests of one conversation to one replica, by consistent
 // hashing: each replica has points on a ring of 64-bit numbers, and a session goes to
@@ -15,16 +11,8 @@ import (
 // consistent hash of vLLM's own router; the production stack's fallback is the
 // replica with the fewest requests per second.
 type session struct {
-	points int
-	ring   []point // of the largest number of replicas seen, in order of at
-	n      int
-	next   uint64
-}
-
-// point is one of a replica's places on the ring.
-type point struct {
-	at      uint64
-	replica int
+	ring ring
+	next uint64
 }
 
 var _ Policy = (*session)(nil)
@@ -38,7 +26,7 @@ func sessionRule() rule {
 				{Name: "points", Default: "160", Help: "points of each replica on the ring; more make shares more equal"},
 			},
 		},
-		build: func(a *args, _ uint64) Policy { return &session{points: a.int("points", 1, 1<<12)} },
+		build: func(a *args, _ uint64) Policy { return &session{ring: ring{points: a.int("points", 1, 1<<12)}} },
 	}
 }
 
@@ -49,39 +37,12 @@ func (p *session) Pick(r *Request, up []Load) int {
 		p.next++
 		return int(i)
 	}
-	if len(up) > p.n {
-		p.build(len(up))
-	}
 	key := mix(r.Session)
-	at, _ := slices.BinarySearchFunc(p.ring, key, func(q point, key uint64) int { return cmp.Compare(q.at, key) })
-	// Points of replicas that are not there are passed over, which gives the ring of
-	// those that are.
-	for {
-		if at == len(p.ring) {
-			at = 0
-		}
-		if i := p.ring[at].replica; i < len(up) {
-			return i
-		}
-		at++
-	}
-}
-
-// build makes the ring of n replicas.
-func (p *session) build(n int) {
-	p.n, p.ring = n, p.ring[:0]
-	for i := range n {
-		for k := range p.points {
-			p.ring = append(p.ring, point{mix(mix(uint64(i)+1) + uint64(k)), i})
-		}
-	}
-	slices.SortFunc(p.ring, func(a, b point) int {
-		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.replica, b.replica))
-	})
+	return p.ring.clockwise(key, up)
 }
 
 // String implements Policy.
-func (p *session) String() string { return fmt.Sprintf("session:points=%d", p.points) }
+func (p *session) String() string { return fmt.Sprintf("session:points=%d", p.ring.points) }
 
 // mix is the finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 func mix(x uint64) uint64 {

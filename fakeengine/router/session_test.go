@@ -14,7 +14,7 @@ func TestSessionKeepsItsReplica(t *testing.T) {
 	place := func(n int) []int {
 		out := make([]int, sessions)
 		for s := range out {
-			out[s] = p.Pick(&router.Request{Session: uint64(s) + 1}, make([]router.Load, n))
+			out[s] = p.Pick(&router.Request{Session: uint64(s) + 1}, outstanding(make([]int, n)...))
 		}
 		return out
 	}

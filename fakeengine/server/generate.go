@@ -218,8 +218,10 @@ func (x *exchange) serve() (cut bool) {
 	for !box.placed && !box.ended {
 		box = st.wait(ctx)
 	}
-	x.w.Header().Set(headerReplica, strconv.Itoa(st.replica))
-	x.truth.replica = st.replica
+	if st.replica != router.None {
+		x.w.Header().Set(headerReplica, strconv.Itoa(st.replica))
+		x.truth.replica = st.replica
+	}
 	if st.remote {
 		x.w.Header().Set(headerPrefillReplica, strconv.Itoa(st.source))
 	}

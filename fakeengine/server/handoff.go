@@ -18,7 +18,9 @@ func (st *stream) handOver() *apiError {
 	fleet := s.prefill.Fleet()
 	st.prompted = st.route
 	st.prompted.MaxOut = 1
-	st.source = fleet.Pick(&st.prompted)
+	if st.source = fleet.Pick(&st.prompted); st.source == router.None {
+		return errNoReplica()
+	}
 	err := s.takes(st.source)
 	for i := range st.choices {
 		if err != nil {

@@ -79,7 +79,9 @@ func (e *submission) Fire(clock.Time) {
 	st.replica, st.open, st.remote, st.began = st.pinned, 0, false, clock.Never
 	if st.pinned == anyReplica {
 		st.route.At, st.srv.picking = st.srv.loop.Now(), st
-		st.replica = st.srv.fleet.Pick(&st.route) + st.srv.first
+		if st.replica = st.srv.fleet.Pick(&st.route); st.replica != router.None {
+			st.replica += st.srv.first
+		}
 	}
 	err := st.submit()
 	if err != nil {
@@ -90,7 +92,7 @@ func (e *submission) Fire(clock.Time) {
 		st.box.placed = true
 	} else {
 		st.box.ended, st.box.refused = true, err
-		st.box.dead = st.srv.faults.State(st.replica).Down
+		st.box.dead = st.replica != router.None && st.srv.faults.State(st.replica).Down
 	}
 	st.mu.Unlock()
 	st.wake()
@@ -99,6 +101,9 @@ func (e *submission) Fire(clock.Time) {
 // submit hands all choices to the replica, or none. The prompt may have to be
 // computed on another one before.
 func (st *stream) submit() *apiError {
+	if st.replica == router.None {
+		return errNoReplica()
+	}
 	if err := st.srv.takes(st.replica); err != nil {
 		return err
 	}
@@ -113,6 +118,11 @@ func (st *stream) submit() *apiError {
 		st.open++
 	}
 	return nil
+}
+
+// errNoReplica refuses a request that the router has no replica for.
+func errNoReplica() *apiError {
+	return plainError(http.StatusServiceUnavailable, "the router has no replica that takes this request; send it again later")
 }
 
 // takes reports why replica i takes no request now.
@@ -164,7 +174,7 @@ func (st *stream) begin(now clock.Time) {
 // leave takes the request off the router's books, with the status that the router
 // sees; one that was given up has none.
 func (st *stream) leave(status int) {
-	if st.pinned != anyReplica {
+	if st.pinned != anyReplica || st.replica == router.None {
 		return
 	}
 	out := 0

@@ -31,7 +31,7 @@ type Plan struct {
 
 	// The in-process pool.
 	Replicas int    `yaml:"replicas" group:"pool" help:"number of fake engines behind the router"`
-	Router   string `yaml:"router" group:"pool" help:"rule that picks the replica: round-robin, random, least-outstanding, p2c, session"`
+	Router   string `yaml:"router" group:"pool" help:"rule that picks the replica, such as p2c or prefix-hash:load-factor=1.5; list prints all with their parameters"`
 	Faults   string `yaml:"faults,omitempty" group:"pool" help:"YAML file of what goes wrong with the engines, and when: slow, stall, kill, restart, http, truncate, usage, metrics"`
 
 	// Prefill and decode on replicas of their own.

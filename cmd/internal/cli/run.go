@@ -44,6 +44,9 @@ are read back from there.`,
 			return nil
 		},
 		RunE: func(*cobra.Command, []string) error {
+			if flags.flag("router") == routerList {
+				return writeRouters(env.Stdout)
+			}
 			p, err := flags.resolve(env, (*plan.Plan).Validate)
 			if err == nil {
 				err = cmp.Or(flags.wrongTarget(p.BaseURL != ""), flags.twice())

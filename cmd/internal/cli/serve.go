@@ -50,6 +50,9 @@ Ctrl-C or SIGTERM.`,
   curl -N http://127.0.0.1:9000/v1/completions -d '{"prompt": "once upon a time", "max_tokens": 8, "stream": true}'`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
+			if flags.flag("router") == routerList {
+				return writeRouters(env.Stdout)
+			}
 			p, err := flags.resolve(env, (*plan.Plan).ValidatePool)
 			if err != nil {
 				return err

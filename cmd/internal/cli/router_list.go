@@ -1,0 +1,25 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"goodput/fakeengine/router"
+)
+
+// routerList is the value of --router that asks for what it may be.
+const routerList = "list"
+
+// writeRouters prints the rules and their parameters.
+func writeRouters(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, r := range router.Names() {
+		fmt.Fprintf(t, "%s\t\t%s\n", r.Name, r.Help)
+		for _, p := range r.Params {
+			fmt.Fprintf(t, "\t:%s=%s\t%s\n", p.Name, p.Default, p.Help)
+		}
+	}
+	fmt.Fprint(t, "\nParameters follow the name after a colon, as in --router p2c:d=3,replace=true.\n")
+	return t.Flush()
+}
