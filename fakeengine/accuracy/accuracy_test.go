@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
@@ -219,18 +218,71 @@ func TestOn(t *testing.T) {
 	}
 }
 
-// checkBounds: all bounds are checked and hold. One known exception is left out: the
-// KV blocks of Llama 4 Scout, whose image encoder and unquantized attention take
-// memory that its profile does not count.
+// checkBounds: all bounds are checked and hold.
 func checkBounds(t *testing.T, got []accuracy.Comparison) {
 	t.Helper()
 	inside, _ := accuracy.Validated(got)
-	inside = slices.DeleteFunc(inside, func(c accuracy.Comparison) bool {
-		return c.Measure == accuracy.Blocks && c.Point.ModelKey == "llama-4-scout-17b-16e"
-	})
 	for _, s := range accuracy.Judge(inside, accuracy.Bounds(), []string{"h100-sxm", "a100-sxm-80gb", "mi300x"}) {
 		if s.Verdict() != accuracy.Within {
 			t.Errorf("%s %s: %s: n %d, median %.3f, p90 %.3f, worst %.3f", s.GPU, s.Name, s.Verdict(), s.N, s.Median, s.P90, s.Largest)
 		}
+	}
+}
+
+// TestBlocksHeldOut: the memory that holds neither weights nor KV, fitted to the other
+// models' logged counts, gives each count but that of Llama 4 Scout, of which some
+// 5 GB on each GPU are not explained: its count is not predicted, and does not count as
+// if it were.
+func TestBlocksHeldOut(t *testing.T) {
+	some, err := evidence.Published()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var logged []evidence.Point
+	for i := range some {
+		if some[i].Kind == evidence.KVBlocks {
+			logged = append(logged, some[i])
+		}
+	}
+	gpu, err := profiles.LoadGPU("h100-sxm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// spare is what one GPU has beside weights and the logged KV, in bytes.
+	load := func(p *evidence.Point) (m profiles.Model, spare float64) {
+		if m, err = profiles.LoadModel(p.ModelKey); err != nil {
+			t.Fatal(err)
+		}
+		m.OtherMemory = profiles.Coefficient{}
+		return m, 0.9*gpu.Memory.Value - m.WeightBytes()/float64(p.TP) - p.Metric*16*float64(m.KVBytesPerToken(p.TP))
+	}
+	for i := range logged {
+		p := &logged[i]
+		var sum, n float64
+		for k := range logged {
+			if logged[k].ModelKey != p.ModelKey && !strings.Contains(logged[k].ModelKey, "scout") {
+				_, spare := load(&logged[k])
+				sum, n = sum+spare, n+1
+			}
+		}
+		m, _ := load(p)
+		g := gpu
+		g.NonKV.Value = sum / n
+		blocks, err := profiles.KVBlocks(g, m, p.TP, 0.9, 16)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := float64(blocks)/p.Metric - 1
+		t.Logf("%s %s x%d: %d of %v logged, %+.3f", p.ID, p.ModelKey, p.TP, blocks, p.Metric, e)
+		if scout := strings.Contains(p.ModelKey, "scout"); scout != (math.Abs(e) > 0.03) || math.Abs(e) > 0.45 {
+			t.Errorf("%s: off by %+.3f", p.ModelKey, e)
+		}
+	}
+	got, _, err := accuracy.Compare(logged, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if inside, outside := accuracy.Validated(got); len(inside) != 8 || len(outside) != 1 {
+		t.Errorf("%d counts are predictions and %d are not, want 8 and 1", len(inside), len(outside))
 	}
 }

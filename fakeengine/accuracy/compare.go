@@ -214,6 +214,9 @@ func (t *task) finish(out []Comparison) []Comparison {
 		add(PrefillStep, p.Step, ms(t.step.Step(&t.batch)))
 	case evidence.KVBlocks:
 		gaps = nil // of memory; nothing is timed
+		if t.model.OtherMemory.Status == profiles.Fitted {
+			gaps = []string{"a model whose memory was fitted to a logged count"}
+		}
 		if n, err := t.blocks(); err == nil {
 			add(Blocks, p.Metric, float64(n))
 		}

@@ -19,6 +19,7 @@ import (
 // validation is what profile validate was asked for.
 type validation struct {
 	points, profile     string
+	stages              string
 	html                string
 	gpus                []string
 	asJSON, printPoints bool
@@ -47,6 +48,11 @@ TPOT may be 9 % on h100-sxm (engines of 2024 and later), 12 % on a100-sxm-80gb a
 on mi300x, the 90th percentile 25 %, 34 % and 17 %; of throughput the median may be
 15 % on h100-sxm; no KV block count there may be off by more than 3 %.
 
+--stages compares open-loop stages instead, each replayed through an engine of its
+settings with the rules of the version that it was measured with (column engine; without
+one, vllm@0.15): means of TTFT and of E2E over tokens may be off by 12 %. A time per token
+that contradicts its own E2E and length of answers is marked, and E2E stands in for it.
+
 Without --points it uses an embedded table of some hundred rows, all of sources under
 open licences, each with its address. Of those, a profile may have been fitted on some;
 its errors on rows that it was not fitted on are in goodput profile show.`,
@@ -54,11 +60,13 @@ its errors on rows that it was not fitted on are in goodput profile show.`,
   goodput profile validate --gpu mi300x --html mi300x.html
   goodput profile validate --print-points > points.csv
   goodput profile validate --points points.csv --json
-  goodput profile validate --profile fitted.yaml`,
+  goodput profile validate --profile fitted.yaml
+  goodput profile validate --stages open-loop.csv`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return v.run(env) },
 	}
 	c.Flags().StringVar(&v.points, "points", "", "CSV of measurements, in the columns of --print-points; empty: the embedded ones")
+	c.Flags().StringVar(&v.stages, "stages", "", "CSV of open-loop stages to compare instead: exp, model, hardware, tp, lengths, rate_rps, ttft_mean_ms, itl_mean_ms, …")
 	c.Flags().StringVar(&v.profile, "profile", "", "profile to validate, a YAML file, in place of the embedded one of its name")
 	c.Flags().StringSliceVar(&v.gpus, "gpu", nil, "GPU profiles to validate; empty: all that have measurements")
 	c.Flags().BoolVar(&v.asJSON, "json", false, "print everything as JSON, each comparison included")
@@ -75,6 +83,9 @@ func (v *validation) run(env *Env) error {
 		}
 		_, err = env.Stdout.Write(text)
 		return err
+	}
+	if v.stages != "" {
+		return v.runStages(env)
 	}
 	for _, name := range v.gpus {
 		if !slices.Contains(gpuKinds(), name) {
