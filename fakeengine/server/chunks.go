@@ -12,6 +12,9 @@ type chunks struct {
 	logprobs   int    // alternatives to a token; noLogprobs: none
 	continuous bool   // usage in every event
 	prompt     int    // tokens, for such usage
+	// Of the responses API: how the answer ended, and which it is.
+	ending   string
+	answered *script
 }
 
 // script is what chunks needs of one choice. Mostly only a token's word differs
@@ -31,8 +34,12 @@ const doneMarker = "data: [DONE]\n\n"
 func (c *chunks) begin(a api, id, model []byte, created int64, r *request, prompt int) {
 	c.api, c.logprobs, c.continuous, c.prompt = a, r.logprobs, r.continuousUsage, prompt
 	object := "text_completion"
-	if a == chat {
+	switch a {
+	case chat:
 		object = "chat.completion.chunk"
+	case responses:
+		c.beginResponse(id, model, created)
+		return
 	}
 	c.head = append(c.head[:0], "data: "...)
 	c.head = appendEnvelope(c.head, id, object, created, model)
@@ -40,6 +47,10 @@ func (c *chunks) begin(a api, id, model []byte, created int64, r *request, promp
 
 // lay prepares a choice.
 func (c *chunks) lay(s *script) {
+	if c.api == responses {
+		c.layDelta(s)
+		return
+	}
 	s.event = c.appendChoice(append(s.event[:0], c.head...), s)
 	if c.api == chat {
 		s.event = append(s.event, `"delta":{"content":"`...)
@@ -77,6 +88,9 @@ func appendEnvelope(dst, id []byte, object string, created int64, model []byte) 
 
 // appendRole appends the event that begins a choice of a chat.
 func (c *chunks) appendRole(dst []byte, s *script) []byte {
+	if c.api == responses {
+		return c.appendCreated(dst)
+	}
 	dst = c.appendChoice(append(dst, c.head...), s)
 	dst = append(dst, `"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]`...)
 	return c.appendClose(dst, 0)
@@ -102,6 +116,9 @@ func (c *chunks) appendTokens(dst []byte, s *script, from, to int) []byte {
 
 // appendEvent appends any event with tokens.
 func (c *chunks) appendEvent(dst []byte, s *script, k kind, from, to int) []byte {
+	if c.api == responses {
+		return c.appendDeltaEvent(dst, s, k, from, to)
+	}
 	dst = c.appendChoice(append(dst, c.head...), s)
 	if c.api == chat {
 		dst = append(dst, `"delta":{`...)
@@ -189,6 +206,9 @@ func (c *chunks) appendClose(dst []byte, output int) []byte {
 // appendEnd appends what follows the last token; u is nil if no usage was asked
 // for.
 func (c *chunks) appendEnd(dst []byte, u *usage) []byte {
+	if c.api == responses {
+		return c.appendCompleted(dst, u)
+	}
 	if u != nil {
 		dst = append(dst, c.head...)
 		dst = append(dst, `[],"usage":`...)

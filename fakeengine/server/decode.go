@@ -10,19 +10,23 @@ import (
 	"goodput/loadgen/target"
 )
 
-// api is one of the two ways to ask for text.
+// api is one of the ways to ask for text, or for a vector.
 type api uint8
 
 const (
 	completions api = iota
 	chat
+	responses
+	embeddings
 )
 
 func (a api) String() string {
-	if a == chat {
-		return "chat"
-	}
-	return "completions"
+	return [...]string{"completions", "chat", "responses", "embeddings"}[a]
+}
+
+// prefix begins the ids of its answers.
+func (a api) prefix() string {
+	return [...]string{"cmpl-", "chatcmpl-", "resp_", "embd-"}[a]
 }
 
 // defaultMaxTokens is what a completion without max_tokens gets, as in OpenAI's
@@ -72,6 +76,8 @@ type body struct {
 	Model               *string         `json:"model"`
 	Prompt              json.RawMessage `json:"prompt"`
 	Messages            []message       `json:"messages"`
+	Input               json.RawMessage `json:"input"`
+	MaxOutputTokens     *int            `json:"max_output_tokens"`
 	MaxTokens           *int            `json:"max_tokens"`
 	MaxCompletionTokens *int            `json:"max_completion_tokens"`
 	MinTokens           *int            `json:"min_tokens"`
@@ -118,6 +124,9 @@ func (d *decoder) decode(a api, raw []byte, t *tokenizer) (request, *apiError) {
 	var b body
 	if err := json.Unmarshal(raw, &b); err != nil {
 		return r, badJSON(err)
+	}
+	if err := b.adapt(a); err != nil {
+		return r, err
 	}
 	if err := d.readPrompt(a, &b, t, &r.model); err != nil {
 		return r, err
@@ -184,7 +193,7 @@ func (d *decoder) readPrompt(a api, b *body, t *tokenizer, m *servedModel) *apiE
 		within.CacheSalt = *b.CacheSalt
 	}
 	t.chain ^= within.Scope()
-	if a == chat {
+	if a == chat || b.Messages != nil && a == responses {
 		return b.readMessages(t)
 	}
 	return b.readText(t)
@@ -288,8 +297,8 @@ func (b *body) readShape(a api, r *request) *apiError {
 	switch s := r.shape; {
 	case s == shape{}:
 		return nil
-	case a != chat:
-		return badRequest("", "the header %s is for chats; a completion is text only", headerShape)
+	case a != chat && a != responses:
+		return badRequest("", "the header %s is for chats and responses; a completion is text only", headerShape)
 	case !r.stop.empty():
 		return badRequest("stop", "stop and the header %s do not go together; leave one of them out", headerShape)
 	case s.least() > r.maxTokens:

@@ -18,6 +18,8 @@
 // # Endpoints
 //
 //	POST /v1/completions, /v1/chat/completions   text, whole or streamed
+//	POST /v1/responses                           text, by events of a type each
+//	POST /v1/embeddings                          a vector, made up; computed as a prompt
 //	GET  /v1/models                              the model and the adapters
 //	POST /v1/load_lora_adapter                   {"lora_name", "lora_path", "load_inplace"}
 //	POST /v1/unload_lora_adapter                 {"lora_name"}

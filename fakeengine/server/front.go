@@ -32,6 +32,8 @@ func newFront(s *Server, replica int) *front {
 	f.routes = []route{
 		{"/v1/chat/completions", write, generate(chat)},
 		{"/v1/completions", write, generate(completions)},
+		{"/v1/responses", write, generate(responses)},
+		{"/v1/embeddings", write, generate(embeddings)},
 		{"/v1/models", read, f.models},
 		{"/v1/load_lora_adapter", write, f.loadAdapter},
 		{"/v1/unload_lora_adapter", write, f.unloadAdapter},

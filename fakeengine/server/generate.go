@@ -73,11 +73,7 @@ func (f *front) generate(w http.ResponseWriter, r *http.Request, a api) {
 		s.flushIfIdle()
 		return
 	}
-	prefix := "cmpl-"
-	if a == chat {
-		prefix = "chatcmpl-"
-	}
-	x.id, x.birth = appendString(nil, prefix+requestID), s.wall()
+	x.id, x.birth = appendString(nil, a.prefix()+requestID), s.wall()
 	x.st.post()
 	cut := x.serve()
 	x.settle()
@@ -266,7 +262,7 @@ func (x *exchange) stream(box mailbox) (final mailbox, done bool) {
 	if st.rc.Flush() != nil {
 		return st.giveUp(), true
 	}
-	greeted := x.truth.api != chat
+	greeted := x.truth.api == completions
 	for !box.aborted {
 		st.buf = st.buf[:0]
 		more, broken := x.lay(&greeted)
@@ -347,7 +343,7 @@ func (x *exchange) send() bool {
 // usage is the count of tokens after the end, as a fault would have it; nil if it
 // was not asked for.
 func (x *exchange) usage(factor float64) *usage {
-	if x.req.stream && !x.req.includeUsage {
+	if x.req.stream && !x.req.includeUsage && x.truth.api != responses {
 		return nil
 	}
 	u := &usage{factor: factor}

@@ -57,7 +57,7 @@ func TestRoutes(t *testing.T) {
 		{http.MethodGet, "/v1/completions", 405, "POST"},
 		{http.MethodDelete, "/v1/chat/completions", 405, "POST"},
 		{http.MethodGet, "/", 404, ""},
-		{http.MethodPost, "/v1/embeddings", 404, ""},
+		{http.MethodPost, "/v1/audio/speech", 404, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.method+" "+tt.path, func(t *testing.T) {

@@ -33,6 +33,12 @@ func (u *usage) say(n int) int64 { return int64(math.Round(float64(n) * u.factor
 // appendWhole appends the answer as one object, for a request that did not ask
 // for a stream.
 func appendWhole(dst []byte, a api, id, model []byte, created int64, choices []choice, logprobs int, u *usage) []byte {
+	switch a {
+	case responses:
+		return appendResponse(dst, id, model, created, &choices[0].script, u)
+	case embeddings:
+		return appendEmbedding(dst, model, choices[0].key, u)
+	}
 	object := "text_completion"
 	if a == chat {
 		object = "chat.completion"

@@ -191,9 +191,15 @@ func (p Plan) WithDefaults(timed bool, rows int) Plan {
 		*number = usual
 	}
 	if p.Endpoint == "" {
-		p.Endpoint = "/v1/completions"
-		if p.Backend == "openai-chat" {
+		switch p.Backend {
+		case "openai-chat":
 			p.Endpoint = "/v1/chat/completions"
+		case "openai-responses":
+			p.Endpoint = "/v1/responses"
+		case "openai-embeddings":
+			p.Endpoint = "/v1/embeddings"
+		default:
+			p.Endpoint = "/v1/completions"
 		}
 	}
 	return p

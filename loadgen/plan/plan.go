@@ -11,16 +11,17 @@ import "time"
 // run.
 type Plan struct {
 	// Where the load goes.
-	BaseURL    string   `yaml:"base-url,omitempty" group:"target" help:"URL of the server or router under test, such as http://127.0.0.1:8000; empty: the in-process pool of fake engines"`
-	Endpoint   string   `yaml:"endpoint,omitempty" group:"target" help:"path of the API; empty: what --backend uses"`
-	Backend    string   `yaml:"backend" group:"target" help:"API to speak: openai and vllm (completions), openai-chat (chat completions)"`
-	Model      string   `yaml:"model,omitempty" group:"target" help:"model name on the wire; empty: the first one of /v1/models"`
-	Header     []string `yaml:"header,omitempty" group:"target" help:"extra request header KEY=VALUE; repeatable" secret:"values"`
-	ExtraBody  []string `yaml:"extra-body,omitempty" group:"target" help:"JSON object whose fields go into each request's body, such as {\"top_p\":0.9}; a later one counts; repeatable. Without a temperature in it, 0 is sent"`
-	IDPrefix   string   `yaml:"request-id-prefix,omitempty" group:"target" help:"what X-Request-Id begins with, before the number that tells attempts apart"`
-	ReadyCheck int      `yaml:"ready-check-timeout-sec" group:"target" help:"seconds to wait until the server answers anything at all; 0: begin at once (vllm bench serve waits for an answer to a first prompt, which this does not send)" hash:"-"`
-	ResetCache bool     `yaml:"reset-prefix-cache,omitempty" group:"target" help:"have the server forget its prefix cache before the run, by POST /reset_prefix_cache (vLLM offers it with VLLM_SERVER_DEV_MODE=1)"`
-	APIKeyFile string   `yaml:"api-key-file,omitempty" group:"target" help:"file that holds the API key; otherwise OPENAI_API_KEY is used if set" hash:"-"`
+	BaseURL         string   `yaml:"base-url,omitempty" group:"target" help:"URL of the server or router under test, such as http://127.0.0.1:8000; empty: the in-process pool of fake engines"`
+	Endpoint        string   `yaml:"endpoint,omitempty" group:"target" help:"path of the API; empty: what --backend uses"`
+	Backend         string   `yaml:"backend" group:"target" help:"API to speak: openai and vllm (completions), openai-chat (chat completions), openai-responses (responses), openai-embeddings (no tokens, so neither ttft nor tpot)"`
+	ContinuousUsage bool     `yaml:"continuous-usage,omitempty" group:"target" help:"ask for token counts in every chunk (vLLM's continuous_usage_stats), so that chunks of several tokens are counted; some servers refuse it"`
+	Model           string   `yaml:"model,omitempty" group:"target" help:"model name on the wire; empty: the first one of /v1/models"`
+	Header          []string `yaml:"header,omitempty" group:"target" help:"extra request header KEY=VALUE; repeatable" secret:"values"`
+	ExtraBody       []string `yaml:"extra-body,omitempty" group:"target" help:"JSON object whose fields go into each request's body, such as {\"top_p\":0.9}; a later one counts; repeatable. Without a temperature in it, 0 is sent"`
+	IDPrefix        string   `yaml:"request-id-prefix,omitempty" group:"target" help:"what X-Request-Id begins with, before the number that tells attempts apart"`
+	ReadyCheck      int      `yaml:"ready-check-timeout-sec" group:"target" help:"seconds to wait until the server answers anything at all; 0: begin at once (vllm bench serve waits for an answer to a first prompt, which this does not send)" hash:"-"`
+	ResetCache      bool     `yaml:"reset-prefix-cache,omitempty" group:"target" help:"have the server forget its prefix cache before the run, by POST /reset_prefix_cache (vLLM offers it with VLLM_SERVER_DEV_MODE=1)"`
+	APIKeyFile      string   `yaml:"api-key-file,omitempty" group:"target" help:"file that holds the API key; otherwise OPENAI_API_KEY is used if set" hash:"-"`
 
 	// What each fake engine runs on, and what it runs.
 	GPU                string `yaml:"gpu" group:"hardware" help:"GPU profile of the engines (goodput profile list)"`

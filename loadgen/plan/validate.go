@@ -54,7 +54,9 @@ func (v *checker) span(flag string, d time.Duration) {
 }
 
 func (p *Plan) checkTarget(v *checker) {
-	v.oneOf("backend", p.Backend, "openai", "vllm", "openai-chat")
+	v.oneOf("backend", p.Backend, "openai", "vllm", "openai-chat", "openai-responses", "openai-embeddings")
+	v.ok(!p.ContinuousUsage || p.Backend != "openai-responses" && p.Backend != "openai-embeddings", "continuous-usage", "--backend %s has no such option", p.Backend)
+	v.ok(!p.IgnoreEOS || p.Backend != "openai-embeddings", "ignore-eos", "an embedding has no output tokens: leave it out")
 	for _, h := range p.Header {
 		name, value, found := strings.Cut(h, "=")
 		good := found && validHeader(name)

@@ -78,8 +78,8 @@ func metrics() []column {
 		derived("ttft_send", (*Request).TTFTSend, "first_token", "writing"),
 		derived("ttfv", (*Request).TTFV, "first_content", "intended"),
 		derived("tpot", (*Request).TPOT, "first_token", "last_token", "output_tokens"),
-		derived("e2e", (*Request).E2E, "last_token", "intended", "outcome"),
-		derived("normalized", (*Request).Normalized, "last_token", "intended", "outcome", "output_tokens"),
+		derived("e2e", (*Request).E2E, "last_token", "done", "intended", "outcome"),
+		derived("normalized", (*Request).Normalized, "last_token", "done", "intended", "outcome", "output_tokens"),
 	}
 }
 

@@ -24,7 +24,7 @@ func Definitions() []Definition {
 		{"tpot", "ns", "(last_token - first_token) / (output_tokens - 1), with the server's count of tokens, or else the client's", "output_tokens < 2"},
 		{"itl", "ns", "gap between consecutive chunks that carry tokens; tokens bundled in one chunk add no zero gaps", "fewer than two chunks"},
 		{"itl_token", "ns", "gap / tokens of the chunk that ends it, weighted by these tokens", "tokens per chunk are unknown"},
-		{"e2e", "ns", "last_token - intended", "the request is not a success"},
+		{"e2e", "ns", "last_token - intended; of an answer without tokens done - intended", "the request is not a success"},
 		{"normalized", "ns", "e2e / output_tokens", "the request is not a success, or output_tokens = 0"},
 		{"slo_met", "bool", "every clause of the SLO that applies to the request holds; failures, timeouts and drops miss it", "the request is censored or was given up on purpose, or no SLO is set"},
 		{"goodput", "1/s", "requests of the window with slo_met, per second of the window", "no SLO is set"},

@@ -78,10 +78,14 @@ func (r *Request) TPOT() int64 {
 	return d / int64(r.OutputTokens-1)
 }
 
-// E2E is last token - intended; Null unless the request is a success.
+// E2E is last token - intended, and for an answer without tokens, such as vectors, done
+// - intended; Null unless the request is a success.
 func (r *Request) E2E() int64 {
 	if r.Outcome != OK {
 		return Null
+	}
+	if !r.LastToken.Known() {
+		return diff(r.Done, r.Intended)
 	}
 	return diff(r.LastToken, r.Intended)
 }

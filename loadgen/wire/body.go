@@ -18,23 +18,38 @@ type API uint8
 const (
 	Completions API = iota // text in "prompt", text in choices[].text
 	Chat                   // one user message, deltas in choices[].delta
+	Responses              // text in "input", events of a type each
+	Embeddings             // text in "input", one object with vectors, not streamed
 )
 
 // Path is the usual path of the API.
 func (a API) Path() string {
-	if a == Chat {
+	switch a {
+	case Chat:
 		return "/v1/chat/completions"
+	case Responses:
+		return "/v1/responses"
+	case Embeddings:
+		return "/v1/embeddings"
 	}
 	return "/v1/completions"
 }
 
 // String is the API's name in messages.
 func (a API) String() string {
-	if a == Chat {
+	switch a {
+	case Chat:
 		return "chat completions"
+	case Responses:
+		return "responses"
+	case Embeddings:
+		return "embeddings"
 	}
 	return "completions"
 }
+
+// Streams reports whether answers come as streams of events.
+func (a API) Streams() bool { return a != Embeddings }
 
 // Prompt is the text of a prompt. It may be large, so a body streams it.
 type Prompt interface {
@@ -52,6 +67,7 @@ type Format struct {
 	open  string // from there to the value of max_tokens
 	text  string // from the last option to the prompt's opening quote
 	tail  string // from the prompt's closing quote
+	short bool   // the answer has no length, and open no value after it
 }
 
 // Ask is what a body says beside the prompt.
@@ -74,6 +90,13 @@ type Extra struct {
 	Value json.RawMessage
 }
 
+// Continuous makes f ask for the counts so far in every chunk (continuous_usage_stats, an
+// extension of vLLM), from which follows how many tokens a chunk holds. Only completions
+// and chats have it.
+func (f *Format) Continuous() {
+	f.open = strings.Replace(f.open, `"include_usage":true`, `"include_usage":true,"continuous_usage_stats":true`, 1)
+}
+
 // NewFormat prepares the constant parts. An empty model leaves the field out,
 // which several servers answer with the only model they have. extras are fields that a
 // body does not have otherwise, or the temperature, which is 0 without.
@@ -90,15 +113,23 @@ func NewFormat(api API, model string, extras ...Extra) (*Format, error) {
 		return nil, err
 	}
 	f.open = `"stream":true,"stream_options":{"include_usage":true},` + more + `"max_tokens":`
-	if api == Chat {
+	switch api {
+	case Chat:
 		f.text, f.tail = `,"messages":[{"role":"user","content":"`, `"}]}`
+	case Responses:
+		f.open, f.text = `"stream":true,`+more+`"max_output_tokens":`, `,"input":"`
+	case Embeddings:
+		f.open, f.text, f.short = strings.TrimPrefix(more, noTemperature)+`"encoding_format":"float"`, `,"input":"`, true
 	}
 	return f, nil
 }
 
+// noTemperature is what a body has without a temperature among its extras.
+const noTemperature = `"temperature":0,`
+
 // fields writes the extras, and a comma behind each.
 func fields(extras []Extra) (string, error) {
-	out, temperature := []byte(nil), `"temperature":0,`
+	out, temperature := []byte(nil), noTemperature
 	for _, e := range extras {
 		if !json.Valid(e.Value) || !utf8.ValidString(e.Key) {
 			return "", fmt.Errorf("field %q of the body is not JSON: %s", e.Key, Clip(string(e.Value)))
@@ -147,8 +178,10 @@ func (f *Format) Body(p Prompt, ask Ask) Body {
 		head = appendField(head, "cache_salt", ask.CacheSalt)
 	}
 	head = append(head, f.open...)
-	head = strconv.AppendInt(head, int64(ask.MaxTokens), 10)
-	if ask.IgnoreEOS {
+	if !f.short {
+		head = strconv.AppendInt(head, int64(ask.MaxTokens), 10)
+	}
+	if ask.IgnoreEOS && !f.short {
 		head = append(head, `,"ignore_eos":true,"min_tokens":`...)
 		head = strconv.AppendInt(head, int64(ask.MaxTokens), 10)
 	}

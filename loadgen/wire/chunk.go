@@ -40,6 +40,9 @@ type Chunk struct {
 	Content Content
 	// Finish is the finish_reason; "" is none yet.
 	Finish string
+	// Last says that the payload is the terminal marker beside what else it is, as in the
+	// responses API.
+	Last bool
 	// Counted says that Usage holds at least one of the two totals.
 	Counted bool
 	Usage   Usage

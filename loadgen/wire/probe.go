@@ -11,6 +11,9 @@ import "bytes"
 // Keys are case-sensitive, and of equal keys the last one counts. A Probe is for
 // one goroutine; the zero value is ready.
 type Probe struct {
+	// API is the one whose payloads are read; that of a completion and a chat is the
+	// same.
+	API API
 	// Fallbacks counts the payloads that took the full decode.
 	Fallbacks int
 }
@@ -20,6 +23,10 @@ func (p *Probe) Read(payload []byte, c *Chunk) {
 	if len(payload) < 16 && string(bytes.TrimSpace(payload)) == "[DONE]" {
 		*c = blank
 		c.Kind = Done
+		return
+	}
+	if p.API == Responses {
+		p.event(payload, c)
 		return
 	}
 	if probe(payload, c) {

@@ -26,7 +26,7 @@ var perRequest = []struct {
 
 // columns are those that the collector reads.
 var columns = []string{
-	"final", "attempt", "hedge", "phase", "trigger", "turn", "intended", "attempt_due", "dispatched", "writing", "first_token", "last_token", "outcome", "slo_met",
+	"final", "attempt", "hedge", "phase", "trigger", "turn", "intended", "attempt_due", "dispatched", "writing", "first_token", "last_token", "done", "outcome", "slo_met",
 	"ttft", "ttft_send", "tpot", "e2e", "normalized", "lag", "client_queue", "d_ttft",
 	"planned_prompt_tokens", "prompt_tokens", "output_tokens", "planned_cached_tokens", "cached_tokens", "seq", "error",
 	"chunks", "coalesced_tokens", "server_source", "server_preemptions", "server_recomputed",

@@ -3,7 +3,21 @@ package cli
 import (
 	"goodput/loadgen/dispatch"
 	"goodput/loadgen/plan"
+	"goodput/loadgen/wire"
 )
+
+// wireAPI is what a backend speaks.
+func wireAPI(backend string) wire.API {
+	switch backend {
+	case "openai-chat":
+		return wire.Chat
+	case "openai-responses":
+		return wire.Responses
+	case "openai-embeddings":
+		return wire.Embeddings
+	}
+	return wire.Completions
+}
 
 // newClient is what the plan's client does beside sending each request once. The plan
 // was validated.

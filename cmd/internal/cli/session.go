@@ -112,7 +112,7 @@ func (s *session) connect(env *Env) error {
 		header.Add(name, value)
 	}
 	c := openai.Config{
-		BaseURL: s.plan.BaseURL, Endpoint: s.plan.Endpoint, Chat: s.plan.Backend == "openai-chat",
+		BaseURL: s.plan.BaseURL, Endpoint: s.plan.Endpoint, API: wireAPI(s.plan.Backend), ContinuousUsage: s.plan.ContinuousUsage,
 		Model: s.plan.Model, Header: header, APIKey: key, Extra: extra,
 		Prompt: func(spans []target.Span) wire.Prompt { return prompt.New(spans) },
 		Loop:   s.loop, Stamp: s.stamp,

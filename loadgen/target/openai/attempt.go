@@ -38,6 +38,7 @@ type attempt struct {
 	probe   wire.Probe
 	chunk   wire.Chunk
 	batch   int // events of the current read so far
+	told    int // tokens that the usage of chunks has counted so far
 
 	usage  target.Usage
 	result target.Result
@@ -99,18 +100,22 @@ func (a *attempt) exchange() {
 	a.result.RetryAfter = retryAfter(resp.Header)
 	a.result.Replica = replica(resp.Header)
 	a.sink.Event(target.Event{At: now, Kind: target.Header, Status: resp.StatusCode})
-	if why := unreadable(resp); why != "" {
+	if why := a.unreadable(resp); why != "" {
 		a.refused(resp, why)
 		return
 	}
-	a.stream(resp.Body)
+	if a.c.cfg.API.Streams() {
+		a.stream(resp.Body)
+		return
+	}
+	a.whole(resp.Body)
 }
 
 func (a *attempt) header() http.Header {
 	h := make(http.Header, len(a.c.header)+4)
 	maps.Copy(h, a.c.header)
 	h["Content-Type"] = []string{"application/json"}
-	h["Accept"] = []string{"text/event-stream"}
+	h["Accept"] = []string{a.c.cfg.mediaType()}
 	if a.req.TraceID != ([16]byte{}) {
 		id := hex.EncodeToString(a.req.TraceID[:])
 		h["X-Request-Id"] = []string{a.req.Name()}

@@ -21,6 +21,7 @@ const (
 	idleTimeout    = 4 * time.Second
 	maxHeaderBytes = 64 << 10
 	maxErrorBytes  = 4 << 10
+	maxWholeBytes  = 64 << 20
 	// minSecret is the length from which a header's value is struck from messages.
 	minSecret = 8
 )
@@ -64,9 +65,12 @@ func New(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	format, err := wire.NewFormat(cfg.api(), cfg.Model, cfg.Extra...)
+	format, err := wire.NewFormat(cfg.API, cfg.Model, cfg.Extra...)
 	if err != nil {
 		return nil, err
+	}
+	if cfg.ContinuousUsage {
+		format.Continuous()
 	}
 	c := &Client{
 		cfg: cfg, url: api, models: models, header: header, host: header.Get("Host"),
@@ -116,7 +120,7 @@ func secrets(cfg *Config) *strings.Replacer {
 // Start sends r and reports to s. See target.Target.
 func (c *Client) Start(r *target.Request, s target.Sink) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	a := &attempt{c: c, req: r, sink: s, ctx: ctx, cancel: cancel, scanner: c.scanner()}
+	a := &attempt{c: c, req: r, sink: s, ctx: ctx, cancel: cancel, scanner: c.scanner(), probe: wire.Probe{API: c.cfg.API}}
 	c.live[r] = a
 	if d := c.cfg.TTFTTimeout; d > 0 {
 		c.ttft.Add(&a.ttft, r.Intended.Add(r.Later+d), a)

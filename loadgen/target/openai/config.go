@@ -20,8 +20,11 @@ type Config struct {
 	BaseURL string
 	// Endpoint is the path of the API below BaseURL; "" is the usual one.
 	Endpoint string
-	// Chat selects chat completions instead of completions.
-	Chat bool
+	// API is what to speak; the zero value is completions.
+	API wire.API
+	// ContinuousUsage asks for token counts in every chunk of a completion or chat, so
+	// that it is known how many tokens a chunk holds.
+	ContinuousUsage bool
 	// Model is the name on the wire; "" leaves it out.
 	Model string
 	// Extra are fields of each body beside those that the load decides.
@@ -76,16 +79,19 @@ func (c *Config) urls() (api, models *url.URL, err error) {
 	}
 	path := c.Endpoint
 	if path == "" {
-		path = c.api().Path()
+		path = c.API.Path()
 	}
 	root := strings.TrimRight(base.Path, "/")
 	switch {
 	case !strings.HasPrefix(path, "/"):
-		return nil, nil, fmt.Errorf("endpoint %q: write it as a path, such as %s", path, c.api().Path())
+		return nil, nil, fmt.Errorf("endpoint %q: write it as a path, such as %s", path, c.API.Path())
 	case strings.HasSuffix(root, "/v1") && strings.HasPrefix(path, "/v1/"):
 		return nil, nil, fmt.Errorf("base URL %q ends in /v1, as the endpoint %s begins; leave it out of the base URL", c.BaseURL, path)
 	}
-	stem := strings.TrimSuffix(strings.TrimSuffix(path, "/completions"), "/chat")
+	stem := path
+	for _, end := range []string{"/completions", "/chat", "/responses", "/embeddings"} {
+		stem = strings.TrimSuffix(stem, end)
+	}
 	if stem == path {
 		stem = "/v1" // an endpoint of the user's own
 	}
@@ -93,13 +99,6 @@ func (c *Config) urls() (api, models *url.URL, err error) {
 		return &url.URL{Scheme: base.Scheme, Host: base.Host, Path: root + path}
 	}
 	return at(path), at(stem + "/models"), nil
-}
-
-func (c *Config) api() wire.API {
-	if c.Chat {
-		return wire.Chat
-	}
-	return wire.Completions
 }
 
 // header is what each request carries besides its identity.

@@ -66,7 +66,7 @@ func TestAddresses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			cfg := Config{BaseURL: tt.base, Endpoint: tt.endpoint, Chat: tt.chat}
+			cfg := Config{BaseURL: tt.base, Endpoint: tt.endpoint, API: map[bool]wire.API{true: wire.Chat}[tt.chat]}
 			api, models, err := cfg.urls()
 			if err != nil {
 				t.Fatal(err)

@@ -13,9 +13,17 @@ import (
 	"goodput/loadgen/wire"
 )
 
-// unreadable says why the body is not the event stream that was asked for; "" if
+// mediaType is that of the answers.
+func (c *Config) mediaType() string {
+	if c.API.Streams() {
+		return "text/event-stream"
+	}
+	return "application/json"
+}
+
+// unreadable says why the body is not of the kind that was asked for; "" if
 // it is.
-func unreadable(resp *http.Response) string {
+func (a *attempt) unreadable(resp *http.Response) string {
 	if resp.StatusCode/100 != 2 {
 		return "HTTP status " + strconv.Itoa(resp.StatusCode)
 	}
@@ -24,13 +32,13 @@ func unreadable(resp *http.Response) string {
 	}
 	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 	kind = strings.TrimSpace(kind)
-	if strings.EqualFold(kind, "text/event-stream") {
+	if strings.EqualFold(kind, a.c.cfg.mediaType()) {
 		return ""
 	}
 	if kind == "" {
 		kind = "no content type"
 	}
-	return "expected text/event-stream, got " + kind
+	return "expected " + a.c.cfg.mediaType() + ", got " + kind
 }
 
 // refused ends an attempt whose answer is no stream. Of the body it reads what an

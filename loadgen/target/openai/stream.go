@@ -69,7 +69,7 @@ func (a *attempt) payload(at clock.Time, data []byte) {
 		return
 	}
 	if content, ok := a.content(c); ok {
-		a.emit(target.Event{At: at, Kind: target.Token, Content: content})
+		a.emit(target.Event{At: at, Kind: target.Token, Content: content, N: a.held(c)})
 	}
 	if c.Finish != "" {
 		a.emit(target.Event{At: at, Kind: target.Finished, Reason: c.Finish})
@@ -78,6 +78,52 @@ func (a *attempt) payload(at clock.Time, data []byte) {
 		a.usage = target.Usage(c.Usage)
 		a.emit(target.Event{At: at, Kind: target.UsageSeen, Usage: &a.usage})
 	}
+	if c.Last {
+		a.emit(target.Event{At: at, Kind: target.Done})
+	}
+}
+
+// held is how many tokens a chunk holds, by the difference between its usage and that of
+// the chunk with tokens before it; 0: unknown. The length of the text never says it.
+func (a *attempt) held(c *wire.Chunk) int {
+	if c.Content <= wire.Role || c.Usage.Completion == wire.Unknown {
+		return 0
+	}
+	n := c.Usage.Completion - a.told
+	a.told = c.Usage.Completion
+	return max(0, n)
+}
+
+// whole reads an answer that is no stream. It is there when its last byte is.
+func (a *attempt) whole(body io.Reader) {
+	text, err := io.ReadAll(io.LimitReader(body, maxWholeBytes+1))
+	at := a.c.stamp()
+	a.result.BytesIn = int64(len(text))
+	a.late(at)
+	switch {
+	case err != nil:
+		a.failed(err)
+		return
+	case len(text) > maxWholeBytes:
+		a.blame(target.CauseStreamError, "the answer is longer than 64 MiB")
+		return
+	}
+	c := &a.chunk
+	switch wire.Whole(text, c); {
+	case c.Kind == wire.Failed:
+		a.blame(target.CauseStreamError, "error in the answer: "+c.Message)
+		return
+	case c.Kind == wire.Malformed:
+		a.blame(target.CauseStreamError, "malformed answer: "+c.Message)
+		return
+	case !c.Last:
+		a.blame(target.CauseTruncated, "the answer holds no vector")
+		return
+	}
+	a.usage = target.Usage(c.Usage)
+	a.emit(target.Event{At: at, Kind: target.Finished})
+	a.emit(target.Event{At: at, Kind: target.UsageSeen, Usage: &a.usage})
+	a.emit(target.Event{At: at, Kind: target.Done})
 }
 
 // content is that of a chunk's Token event; false: it has none.
