@@ -51,6 +51,12 @@ type Config struct {
 	// Client is what the client does beside sending each request once; the zero value:
 	// nothing.
 	Client Client
+	// MaxConcurrency bounds the requests in flight, and OnCap says what becomes of those
+	// that are due beyond it; 0: no bound. Sessions have none.
+	MaxConcurrency int
+	OnCap          OnCap
+	// Closed is a closed loop in place of Source, which is then not asked; nil: none.
+	Closed *Closed
 	// IgnoreEOS asks for exactly the planned number of output tokens.
 	IgnoreEOS bool
 	// SLO is what a request is promised; the zero value promises nothing.
@@ -123,7 +129,15 @@ func (c *Config) check() error {
 		return errors.New("a bound of live sessions is negative: give 0 for none")
 	case c.Concurrent > 0 && (c.Sessions == nil || c.Source != nil || c.MaxSessions > 0):
 		return errors.New("a closed loop is of sessions, and has neither a schedule nor another bound of live ones")
-	case c.Source == nil && c.Concurrent == 0:
+	case c.Closed != nil && (c.Closed.Concurrency < 1 || c.Closed.N < 0 || c.Closed.Until < 0 || c.Closed.N == 0 && c.Closed.Until == 0):
+		return errors.New("a closed loop needs at least one request in flight, and a number or a time that ends it")
+	case c.Closed != nil && c.Sessions != nil:
+		return errors.New("a closed loop is one of requests: leave the sessions out")
+	case c.MaxConcurrency > 0 && c.Sessions != nil:
+		return errors.New("--max-concurrency is for single requests, and the load is sessions: bound those by their rate, or send the steps of a trace open-loop (--trace-sessions open)")
+	case c.MaxConcurrency < 0:
+		return errors.New("the bound of requests in flight is negative: give 0 for none")
+	case c.Source == nil && c.Closed == nil && c.Concurrent == 0:
 		return errors.New("dispatcher has no schedule")
 	case c.Sessions != nil && c.MaxInFlight < 0:
 		return errors.New("the bound of a session's steps in flight is negative: give 0 for none")

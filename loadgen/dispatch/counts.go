@@ -8,7 +8,8 @@ import (
 // Counts is the account of all requests at one instant. Invariant 1 (conservation)
 // says that Scheduled = Completed + Failed + Canceled + Dropped + Censored + InFlight.
 type Counts struct {
-	// Scheduled requests became due; InFlight are those without a row yet.
+	// Scheduled requests became due; InFlight are those without a row yet, among them
+	// those that wait for a place.
 	Scheduled, InFlight int64
 	// Outcomes counts the rows by outcome.
 	Outcomes [record.NumOutcomes]int64

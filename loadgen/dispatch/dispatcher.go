@@ -27,6 +27,7 @@ type Dispatcher struct {
 	warm     warmup
 	flying   flights
 	sessions sessions
+	places   places
 	sinks    []sink
 	texts    texts
 	// spare makes the rows of abandoned requests, whose own assembler may still be
@@ -37,8 +38,10 @@ type Dispatcher struct {
 	counters Counters
 	attempts Attempts
 	stray    atomic.Int64
-	last     clock.Time // intended instant of the last arrival that was sent
-	err      error
+	last     clock.Time // intended instant of the last arrival
+	// Requests of a closed loop that were sent, and those with their events.
+	followed, arranged uint64
+	err                error
 
 	stage      stage
 	cutoff     clock.Time // when the waiting ended; Never: it has not
@@ -66,7 +69,7 @@ func New(c Config) (*Dispatcher, error) {
 	}
 	d := &Dispatcher{cfg: c, ids: traceFamily(c.Identity.Salt), last: clock.Never, cutoff: clock.Never}
 	d.canceler, _ = c.Target.(target.Canceler)
-	d.arrivals.d = d
+	d.arrivals.d, d.places.d = d, d
 	d.warm.opens = clock.Time(c.Warmup)
 	if c.Client.Active() {
 		if d.patience, err = newPatience(d); err != nil {
@@ -81,6 +84,10 @@ func New(c Config) (*Dispatcher, error) {
 func (d *Dispatcher) Begin() {
 	if d.cfg.Concurrent > 0 {
 		d.sessions.lane.begin(d)
+		return
+	}
+	if d.cfg.Closed != nil {
+		d.loop()
 		return
 	}
 	if !d.arrivals.arrange() {
@@ -130,15 +137,29 @@ func (a *arrivals) Fire(now clock.Time) {
 	if d.cfg.Sessions != nil {
 		d.arrive(now, due)
 	} else {
-		d.start(now, due)
+		if due.Warm {
+			d.warm.inFlight++
+		} else {
+			d.last = due.At
+		}
+		d.offer(now, due)
 	}
 	if !more {
 		d.drain(now)
 	}
 }
 
-// start hands one request to the target, which may answer at once, within Start.
-func (d *Dispatcher) start(now clock.Time, due schedule.Arrival) {
+// start hands one request to the target, which may answer at once, within Start. The
+// loop took it up at the instant taken, and it has a place since now.
+func (d *Dispatcher) start(taken, now clock.Time, due schedule.Arrival) {
+	f := d.fill(due)
+	f.waited = now.Sub(taken)
+	d.plan(f)
+	d.launch(now, f)
+}
+
+// fill makes the request of an arrival.
+func (d *Dispatcher) fill(due schedule.Arrival) *flight {
 	f := d.flying.take(d)
 	d.cfg.Set.Item(int(due.Item), &f.item)
 	f.thread, f.warm = nil, due.Warm
@@ -155,12 +176,7 @@ func (d *Dispatcher) start(now clock.Time, due schedule.Arrival) {
 	if d.cfg.Assign != nil {
 		d.cfg.Assign.Fill(&f.first.req)
 	}
-	if due.Warm {
-		d.warm.inFlight++
-	} else {
-		d.last = due.At
-	}
-	d.launch(now, f)
+	return f
 }
 
 // send is start for the next step of a thread. All steps of a session have its
@@ -170,7 +186,7 @@ func (d *Dispatcher) send(now clock.Time, t *thread) {
 	f := d.flying.take(d)
 	st, id := &t.plan.Steps[t.next], t.s.plan.ID
 	turn := t.plan.First + t.next
-	f.thread, f.warm = t, t.next == 0 && t.underway()
+	f.thread, f.warm, f.waited = t, t.next == 0 && t.underway(), t.sent.Sub(t.ready)
 	if f.warm {
 		d.warm.sent++
 		d.warm.inFlight++
@@ -186,17 +202,22 @@ func (d *Dispatcher) send(now clock.Time, t *thread) {
 	}
 	f.first.req.Seq = d.sessions.requests
 	d.sessions.requests++
+	d.plan(f)
 	d.launch(now, f)
+}
+
+// plan asks what an ideal cache would hold of the request.
+func (d *Dispatcher) plan(f *flight) {
+	f.plannedCached = record.Null32
+	if d.cfg.PlannedCached != nil {
+		f.plannedCached = d.cfg.PlannedCached(&f.item, f.first.req.Scope())
+	}
 }
 
 // launch hands a request to the target; f must not be touched after it.
 func (d *Dispatcher) launch(now clock.Time, f *flight) {
 	f.begin()
 	a := &f.first
-	f.plannedCached = record.Null32
-	if d.cfg.PlannedCached != nil {
-		f.plannedCached = d.cfg.PlannedCached(&f.item, a.req.Scope())
-	}
 	a.req.NamePrefix = d.cfg.Identity.NamePrefix
 	a.req.TraceID, a.req.SpanID = traceIDs(d.ids, a.req.Seq)
 	d.flying.add(f)
@@ -256,6 +277,9 @@ func (d *Dispatcher) ended(a *attempt) {
 		return
 	}
 	a.row = a.asm.Finish(d.cutoff)
+	if f.thread == nil && a.row.Attempt == 0 {
+		d.place(a.row, f)
+	}
 	f.live--
 	if d.patience != nil && !d.patience.settle(a) {
 		return
@@ -273,6 +297,7 @@ func (d *Dispatcher) decide(f *flight) {
 	if t == nil {
 		d.land(f, row)
 		d.flying.idle = append(d.flying.idle, f)
+		d.vacate(d.cfg.Loop.Now())
 	} else {
 		d.landStep(f, row, t)
 	}
@@ -283,7 +308,7 @@ func (d *Dispatcher) decide(f *flight) {
 func (d *Dispatcher) landStep(f *flight, row *record.Request, t *thread) {
 	c := closing{outcome: row.Outcome, overflow: tooLong(row), at: row.Closed, from: f.first.row.Dispatched}
 	if row.Attempt == 0 {
-		d.place(row, t)
+		d.place(row, f)
 	}
 	d.land(f, row)
 	c.met = row.SLOMet
@@ -291,12 +316,16 @@ func (d *Dispatcher) landStep(f *flight, row *record.Request, t *thread) {
 	t.s.landed(t, c)
 }
 
-// place tells the wait for a place among the session's steps in flight from lateness:
-// the transport hands over after both, and only lateness is the generator's lag.
-func (d *Dispatcher) place(row *record.Request, t *thread) {
-	if (d.cfg.MaxInFlight > 0 || d.cfg.MaxSessions > 0) && row.Dispatched.Known() {
+// place tells the wait for a place in flight from lateness: the transport hands over
+// after both, and only lateness is the generator's lag.
+func (d *Dispatcher) place(row *record.Request, f *flight) {
+	bounded := d.cfg.MaxConcurrency > 0
+	if f.thread != nil {
+		bounded = d.cfg.MaxInFlight > 0 || d.cfg.MaxSessions > 0
+	}
+	if bounded && row.Dispatched.Known() {
 		row.Permitted = row.Dispatched
-		row.Dispatched -= clock.Time(t.sent.Sub(t.ready))
+		row.Dispatched -= clock.Time(f.waited)
 	}
 }
 
@@ -317,7 +346,8 @@ func (d *Dispatcher) land(f *flight, row *record.Request) {
 // Counts is the account so far.
 func (d *Dispatcher) Counts() Counts {
 	c := d.counts
-	c.InFlight = d.flying.n
+	c.Scheduled += int64(d.places.n())
+	c.InFlight = d.flying.n + int64(d.places.n())
 	return c
 }
 
@@ -338,8 +368,8 @@ func (d *Dispatcher) Interrupted() bool { return d.interrupts > 0 }
 func (d *Dispatcher) Err() error { return d.err }
 
 // Window is the part of the run in which arrivals could fall: from the epoch or the end
-// of the warm-up to the intended instant of the last request sent. Both are Never before
-// the first that is not of the warm-up.
+// of the warm-up to the intended instant of the last request. Both are Never before the
+// first that is not of the warm-up.
 func (d *Dispatcher) Window() (from, to clock.Time) {
 	if !d.last.Known() {
 		return clock.Never, clock.Never
@@ -354,5 +384,6 @@ func (d *Dispatcher) Offered() (perSecond float64, ok bool) {
 	if !to.Known() || to <= from {
 		return 0, false
 	}
-	return float64(d.counts.Scheduled-d.warm.sent) / to.Sub(from).Seconds(), true
+	c := d.Counts()
+	return float64(c.Scheduled-d.warm.sent) / to.Sub(from).Seconds(), true
 }

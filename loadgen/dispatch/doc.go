@@ -27,6 +27,11 @@
 //     goes on alone.
 //   - A client that leaves gives up all attempts; the request ends as canceled.
 //
+// A bound of the requests in flight changes no intended instant: a request that finds
+// no place waits in a queue, and its wait is client_queue, or it is dropped, with a row
+// of its own; both are counted. A closed loop has no schedule: a request is due when
+// another one has ended.
+//
 // It neither decides when requests are due (package schedule) nor sends anything
 // (package target), it judges no answer (package observe), and it keeps nothing of
 // a request that has ended but counts.

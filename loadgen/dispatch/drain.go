@@ -46,6 +46,7 @@ func (d *Dispatcher) cut(now clock.Time) {
 	d.stage, d.cutoff = cutting, now
 	d.endWaiting(record.SessionCensored)
 	d.stopSessions()
+	d.giveUp()
 	if d.canceler == nil {
 		d.abandon()
 		return
@@ -102,6 +103,9 @@ func (d *Dispatcher) desert(f *flight) {
 		}
 		d.begin(&d.spare, a)
 		row := d.spare.Abandon("unfinished when the drain ended, and no end was reported")
+		if f.thread == nil && row.Attempt == 0 {
+			d.place(row, f)
+		}
 		if left--; left > 0 || f.winner != nil && f.winner.row != nil {
 			row.Final = false
 			d.cfg.Record(row)
@@ -124,14 +128,14 @@ func (d *Dispatcher) surrender(f *flight, row *record.Request) {
 	}
 	c := closing{outcome: row.Outcome, from: clock.Never, at: clock.Never}
 	if row.Attempt == 0 {
-		d.place(row, t)
+		d.place(row, f)
 	}
 	d.land(f, row)
 	t.s.landed(t, c)
 }
 
 func (d *Dispatcher) finishIfEmpty() bool {
-	if d.stage == offering || d.flying.n > 0 || d.sessions.counts.Live > 0 || len(d.sessions.waiting) > 0 {
+	if d.stage == offering || d.flying.n > 0 || d.places.n() > 0 || d.sessions.counts.Live > 0 || len(d.sessions.waiting) > 0 {
 		return false
 	}
 	if d.stage != finished {
@@ -158,6 +162,7 @@ func (e interrupt) Fire(now clock.Time) {
 	switch d.interrupts++; {
 	case d.interrupts == 1:
 		d.endWaiting(record.SessionCensored)
+		d.giveUp() // what has no place is not sent any more
 		d.drain(now)
 	case d.stage == draining:
 		d.cut(now)

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"sync/atomic"
+	"time"
 
 	"goodput/datasets"
 	"goodput/loadgen/clock"
@@ -13,6 +14,8 @@ import (
 type flight struct {
 	d    *Dispatcher
 	item datasets.Item
+	// waited is how long it had no place in flight, after the loop took it up.
+	waited time.Duration
 	// thread is the line of steps of a session that the request belongs to; nil: none.
 	thread *thread
 	// plannedCached is for the row; abandoned: the row was written without an End.

@@ -64,7 +64,9 @@ func (m *Monitor) Ended(now clock.Time, r *record.Request) {
 		s.lag.add(v)
 	}
 	m.outcomes[r.Outcome].Add(1)
-	m.inFlight.Add(-1)
+	if r.Dispatched.Known() { // otherwise it was never sent
+		m.inFlight.Add(-1)
+	}
 }
 
 // second returns the slot of now, cleared if it held an earlier second.

@@ -164,9 +164,9 @@ func (p Plan) Hash() string {
 // dataset carries arrival times, rows how many requests, or sessions, it holds (0: as
 // many as are asked for).
 func (p Plan) WithDefaults(timed bool, rows int) Plan {
-	if p.Arrival == "" {
+	if p.Arrival == "" && p.Concurrency == 0 {
 		switch {
-		case timed:
+		case timed && !p.Ramped():
 			p.Arrival = "trace"
 		case p.Burstiness.Inf():
 			p.Arrival = "constant"
@@ -182,6 +182,11 @@ func (p Plan) WithDefaults(timed bool, rows int) Plan {
 	}
 	if p.InSessions() {
 		number, usual = &p.NumSessions, DefaultNumSessions
+	}
+	if p.Stages != "" && p.Duration == 0 && p.NumPrompts == 0 {
+		if list, err := parseStages(p.Stages); err == nil {
+			p.Duration = list[len(list)-1].At // 0 for a single stage
+		}
 	}
 	switch {
 	case *number > 0:

@@ -84,16 +84,24 @@ type Plan struct {
 
 	// The load.
 	RequestRate Rate          `yaml:"request-rate" group:"load" help:"mean arrivals per second; inf: all at once"`
-	Burstiness  Rate          `yaml:"burstiness" group:"load" help:"shape of the gamma distribution of gaps: 1 is Poisson, <1 burstier, >1 smoother, inf constant"`
-	Arrival     string        `yaml:"arrival,omitempty" group:"load" help:"arrival process: poisson, gamma, constant, trace; empty: trace for a dataset with timestamps, else by --burstiness"`
+	Burstiness  Rate          `yaml:"burstiness" group:"load" help:"shape of gamma or weibull gaps: 1 is Poisson, <1 burstier, >1 smoother, inf constant"`
+	Arrival     string        `yaml:"arrival,omitempty" group:"load" help:"arrival process: poisson, gamma, weibull, mmpp:FACTOR,BURST,CALM (Poisson whose rate switches at random to FACTOR times itself, for BURST in the mean, and back for CALM; mmpp alone: 10,1s,9s), constant, trace; empty: trace for a dataset with timestamps, else by --burstiness"`
 	NumPrompts  int           `yaml:"num-prompts" group:"load" help:"number of requests; 0: all rows of a trace, what --duration holds, or 1000"`
 	Duration    time.Duration `yaml:"duration" group:"load" help:"offer load for this long; 0: until --num-prompts were sent"`
+	Stages      string        `yaml:"stages,omitempty" group:"load" help:"rate over time instead of --request-rate, as TIME:RATE,...: in straight lines from one to the next, the last one holds; two at one time are a jump (0s:2,60s:8,60s:20,120s:20). Without --num-prompts and --duration the last time ends the load"`
+	RampUp      string        `yaml:"ramp-up-strategy,omitempty" group:"load" help:"let the rate go from --ramp-up-start-rps to --ramp-up-end-rps, linear or exponential in time, over --duration or, without it, over --num-prompts (vLLM ramps by request number instead)"`
+	RampUpStart Rate          `yaml:"ramp-up-start-rps" group:"load" help:"rate at the start of the ramp"`
+	RampUpEnd   Rate          `yaml:"ramp-up-end-rps" group:"load" help:"rate at the end of the ramp"`
 	Seed        uint64        `yaml:"seed" group:"load" help:"root of every random choice"`
 	IgnoreEOS   bool          `yaml:"ignore-eos" group:"load" help:"ask for exactly the planned number of output tokens, and count another length as a failure"`
 
 	Rescale string `yaml:"rescale,omitempty" group:"load" help:"vllm stretches random gaps so that the last of --num-prompts arrives at --num-prompts / --request-rate exactly, as vllm bench serve does: the count is fixed, and bursts are damped; empty: gaps stay as drawn"`
 	Warmup  string `yaml:"warmup,omitempty" group:"load" help:"what precedes the window, at the same rate, with prompts of its own that share the prefixes of the load: a time, such as 30s, through the end of which the load goes on, or a number, such as 20req, all of which end first; empty: nothing"`
 	Cache   string `yaml:"cache" group:"load" help:"what servers may have cached when the window opens: cold (prompts of a server's run begin as none before did), warm (the same, and each shared prefix was sent once), keep (the same bytes in all runs of a seed). In-process engines always begin empty"`
+
+	MaxConcurrency int    `yaml:"max-concurrency" group:"load" help:"most requests in flight; arrivals keep their intended time, from which latency counts, and those that found no place are counted; 0: no cap"`
+	OnCap          string `yaml:"on-cap" group:"load" help:"what becomes of a request that finds --max-concurrency in flight: queue (sent when one ends; the wait is client_queue), drop (never sent; outcome dropped_cap)"`
+	Concurrency    int    `yaml:"concurrency" group:"load" help:"closed loop instead of a rate: keep so many requests in flight, each sent when another ends. A slow server then lowers the load, which hides waiting; 0: open loop"`
 
 	RequestTimeout time.Duration `yaml:"request-timeout" group:"load" help:"most time for one request, from its intended time; 0: none"`
 	TTFTTimeout    time.Duration `yaml:"ttft-timeout" group:"load" help:"most time to the first token, from the intended time; 0: none"`
@@ -232,6 +240,7 @@ func Default() Plan {
 		ReadyCheck:                10,
 		PercentileMetrics:         "ttft,tpot,itl,e2el,client_queue_time,e2el_including_client_queue",
 		MetricPercentiles:         "50,90,95,99,99.9",
+		OnCap:                     "queue",
 		RequestTimeout:            6 * time.Hour,
 		RetryBudget:               0.1,
 		RetryBackoff:              100 * time.Millisecond,

@@ -136,21 +136,8 @@ func (p *Plan) checkSplit(v *checker) {
 func (p *Plan) Split() bool { return p.PrefillReplicas > 0 && p.DecodeReplicas > 0 }
 
 func (p *Plan) checkLoad(v *checker) {
-	timed := Timed(p.DatasetName)
-	v.ok(p.RequestRate.Inf() || p.RequestRate <= 1e7, "request-rate", "%v is more than 1e7 a second", p.RequestRate)
-	v.ok(p.RequestRate == 0 || p.RequestRate >= 1e-6, "request-rate", "%v is less than 1e-6 a second", p.RequestRate)
-	v.ok(IsAgent(p.DatasetName) || p.SessionsRate > 0 || p.RequestRate > 0 || (timed && (p.Arrival == "" || p.Arrival == "trace")), "request-rate",
-		"how many requests a second? give a number, or inf for all at once")
-	v.ok(p.Burstiness.Inf() || (p.Burstiness >= 1e-3 && p.Burstiness <= 1e6), "burstiness", "%v is outside 0.001 to 1e6 (or inf)", p.Burstiness)
-	if p.Arrival != "" {
-		v.oneOf("arrival", p.Arrival, "poisson", "gamma", "constant", "trace")
-		v.ok(p.Arrival != "trace" || timed, "arrival", "dataset %s has no timestamps to replay", p.DatasetName)
-		v.ok(p.Arrival != "poisson" || p.Burstiness == 1, "burstiness", "poisson arrivals have burstiness 1: use --arrival gamma")
-	}
-	v.ok(!p.RequestRate.Inf() || p.Arrival == "" || p.Arrival == "constant" || p.Arrival == "poisson", "request-rate",
-		"inf sends all at once, so --arrival %s means nothing", p.Arrival)
+	p.checkArrivals(v)
 	v.within("num-prompts", p.NumPrompts, 0, 1<<31-1)
-	v.ok(!p.RequestRate.Inf() || p.NumPrompts > 0 || p.Duration == 0, "num-prompts", "with --request-rate inf, say how many")
 	for _, d := range []struct {
 		flag string
 		d    time.Duration

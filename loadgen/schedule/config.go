@@ -16,6 +16,12 @@ const (
 	Poisson Process = "poisson"
 	// Gamma has independent, gamma distributed gaps: burstier or smoother.
 	Gamma Process = "gamma"
+	// Weibull has independent, Weibull distributed gaps. Below shape 1 they have a
+	// heavier tail than gamma gaps of the same coefficient of variation.
+	Weibull Process = "weibull"
+	// MMPP is Poisson with a rate that switches between two levels at random times: a
+	// Markov-modulated Poisson process, whose bursts last for many arrivals.
+	MMPP Process = "mmpp"
 	// Constant has equal gaps. Arrival i, counted from 0, is due at i/rate.
 	Constant Process = "constant"
 	// Trace repeats recorded times.
@@ -29,6 +35,8 @@ const (
 	MaxRate       = 1e9  // one per nanosecond
 	MinBurstiness = 1e-3
 	MaxBurstiness = 1e6
+	MinWeibull    = 0.1 // shape; the coefficient of variation is 430
+	MaxWeibull    = 1e3
 )
 
 // Config describes an arrival process.
@@ -38,10 +46,15 @@ type Config struct {
 	// Trace, 0 keeps the times as they were recorded, and another rate scales them
 	// all by one factor, such that the mean gap of the whole trace is 1/Rate.
 	Rate float64
-	// Burstiness is the shape of Gamma's gaps: their coefficient of variation is
-	// 1/sqrt(Burstiness). 1 is Poisson, and +Inf Constant, to the nanosecond. The
-	// other processes ignore it.
+	// Stages are the rate over time, and Rate is then 0; empty: it is Rate throughout.
+	// The first is at 0, and the rate of the last holds on. A trace has none.
+	Stages []Stage
+	// Burstiness is the shape of the gaps of Gamma and Weibull. For Gamma their
+	// coefficient of variation is 1/sqrt(Burstiness). 1 is Poisson, and +Inf Constant,
+	// to the nanosecond. The other processes ignore it.
 	Burstiness float64
+	// Bursts are the states of MMPP; the other processes ignore them.
+	Bursts Bursts
 	// N is the number of arrivals, and Duration is what their instants stay below;
 	// what comes first ends the schedule. 0 is no limit. A random process needs one
 	// of the two. A trace ends with its last row at the latest, also if N is more.
@@ -59,6 +72,15 @@ type Config struct {
 	Len   int
 }
 
+// Stage is a point of a rate that changes over time. From it to the next one the rate
+// goes in a straight line, or, if Geometric, by the same factor in equal times; two
+// stages at one instant are a jump.
+type Stage struct {
+	At        time.Duration
+	Rate      float64 // arrivals per second; 0: none
+	Geometric bool
+}
+
 // validate checks c. It reads all times of a trace.
 func (c Config) validate() error {
 	if c.N < 0 {
@@ -74,18 +96,23 @@ func (c Config) validate() error {
 	if c.Rescale && (c.Process == Trace || c.N == 0 || c.Duration > 0 || math.IsInf(c.Rate, 1)) {
 		return fmt.Errorf("rescaling %s arrivals: it needs a number of them, a finite rate and no duration", c.Process)
 	}
-	switch c.Process {
-	case Trace:
-		return c.validateTrace()
-	case Poisson, Constant:
-	case Gamma:
-		if b := c.Burstiness; !math.IsInf(b, 1) && !(b >= MinBurstiness && b <= MaxBurstiness) {
-			return fmt.Errorf("burstiness %v: must be from %v to %v, or infinite for constant gaps", b, MinBurstiness, MaxBurstiness)
+	if c.Process == Trace {
+		if len(c.Stages) > 0 {
+			return fmt.Errorf("a trace has its own times: leave the stages out")
 		}
-	default:
-		return fmt.Errorf("arrival process %q is unknown: choose %s, %s, %s or %s", c.Process, Poisson, Gamma, Constant, Trace)
+		return c.validateTrace()
 	}
-	if c.Rate == 0 {
+	if err := c.validateProcess(); err != nil {
+		return err
+	}
+	if len(c.Stages) > 0 {
+		if c.Rate != 0 {
+			return fmt.Errorf("both a rate and stages are given: leave one out")
+		}
+		if err := validateStages(c.Stages); err != nil {
+			return err
+		}
+	} else if c.Rate == 0 {
 		return fmt.Errorf("%s arrivals need a rate above 0", c.Process)
 	}
 	if c.N == 0 && c.Duration == 0 {
@@ -93,6 +120,57 @@ func (c Config) validate() error {
 	}
 	if c.N == 0 && math.IsInf(c.Rate, 1) {
 		return fmt.Errorf("an infinite rate makes infinitely many arrivals at once: limit their number")
+	}
+	return nil
+}
+
+// validateProcess checks what only some processes have.
+func (c Config) validateProcess() error {
+	b := c.Burstiness
+	switch c.Process {
+	case Poisson, Constant:
+	case Gamma:
+		if !math.IsInf(b, 1) && !(b >= MinBurstiness && b <= MaxBurstiness) {
+			return fmt.Errorf("burstiness %v: must be from %v to %v, or infinite for constant gaps", b, MinBurstiness, MaxBurstiness)
+		}
+	case Weibull:
+		if !math.IsInf(b, 1) && !(b >= MinWeibull && b <= MaxWeibull) {
+			return fmt.Errorf("burstiness %v: the shape of Weibull gaps must be from %v to %v, or infinite for constant gaps", b, MinWeibull, MaxWeibull)
+		}
+	case MMPP:
+		if err := c.Bursts.validate(); err != nil {
+			return err
+		}
+		cycle := (c.Bursts.Burst + c.Bursts.Calm).Seconds()
+		for _, r := range append([]Stage{{Rate: c.Rate}}, c.Stages...) {
+			if r.Rate > 0 && r.Rate*cycle < minPerCycle {
+				return fmt.Errorf("rate %v: bursts that come every %v s cannot be seen in it: make them longer", r.Rate, cycle)
+			}
+		}
+	default:
+		return fmt.Errorf("arrival process %q is unknown: choose %s, %s, %s, %s, %s or %s", c.Process, Poisson, Gamma, Weibull, MMPP, Constant, Trace)
+	}
+	return nil
+}
+
+func validateStages(list []Stage) error {
+	any := false
+	for i, s := range list {
+		next := i + 1
+		switch {
+		case i == 0 && s.At != 0:
+			return fmt.Errorf("the first stage is at %v: it must be at 0", s.At)
+		case i > 0 && s.At < list[i-1].At:
+			return fmt.Errorf("stage %d is at %v, before the one ahead of it: sort them by time", i, s.At)
+		case s.Rate != 0 && !(s.Rate >= MinRate && s.Rate <= MaxRate):
+			return fmt.Errorf("rate %v of stage %d: must be 0, or from %v to %v arrivals per second", s.Rate, i, MinRate, MaxRate)
+		case s.Geometric && next < len(list) && (s.Rate == 0 || list[next].Rate == 0):
+			return fmt.Errorf("stage %d: a rate cannot grow exponentially from 0 or to 0: begin or end with a small one", i)
+		}
+		any = any || s.Rate > 0
+	}
+	if !any {
+		return fmt.Errorf("the rates of all stages are 0: nothing would arrive")
 	}
 	return nil
 }

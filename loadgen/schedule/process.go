@@ -16,8 +16,7 @@ type process interface {
 }
 
 var (
-	_ process = (*renewal)(nil)
-	_ process = constant{}
+	_ process = (*paced)(nil)
 	_ process = trace{}
 )
 
@@ -32,47 +31,90 @@ func instant(ns float64) clock.Time {
 	return clock.Time(math.Round(ns))
 }
 
-// renewal has independent gaps of one distribution. The sum of gaps is kept at
-// unit rate, where no rounding to nanoseconds enters it; arrival i is that sum
-// over the rate.
+// paced is a process of unit rate, u, whose time is stretched to a rate: arrival i
+// is due when the rate's integral has reached u's arrival i. This time-rescaling is
+// exact: a unit Poisson process becomes the Poisson process of that rate, constant
+// or not.
+type paced struct {
+	name Process
+	unit unit
+	pace pace
+}
+
+func (p *paced) String() string { return string(p.name) }
+
+func (p *paced) at(i uint64) clock.Time { return p.pace.instant(p.unit.at(i)) }
+
+// unit is a process with one arrival per unit of time in the mean. It is asked for
+// arrivals 0, 1, 2 and so on, each once. Its numbers never fall.
+type unit interface{ at(i uint64) float64 }
+
+var (
+	_ unit = (*renewal)(nil)
+	_ unit = constant{}
+)
+
+// renewal has independent gaps of one distribution with mean 1. The sum is kept at
+// unit rate, where no rounding to nanoseconds enters it.
 type renewal struct {
 	stream rng.Stream
-	rate   float64 // arrivals per second
-	shape  float64 // of the gamma distribution; 1: exponential
-	sum    float64 // of gaps with mean 1
+	gaps   gaps
+	sum    float64
+	mean   float64 // what stands for 1 in sum: 1, unless rescaled
 }
 
-func (p *renewal) String() string {
-	if p.shape == 1 {
-		return string(Poisson)
-	}
-	return string(Gamma)
+func (p *renewal) at(uint64) float64 {
+	p.sum += p.gaps.draw(&p.stream)
+	return p.sum / p.mean
 }
 
-func (p *renewal) at(uint64) clock.Time {
-	if p.shape == 1 {
-		p.sum += p.stream.Exp()
-	} else {
-		p.sum += p.stream.Gamma(p.shape) / p.shape
-	}
-	return instant(p.sum * 1e9 / p.rate)
+// gaps is a distribution of gaps with mean 1.
+type gaps interface {
+	draw(s *rng.Stream) float64
+	String() string
 }
 
-// rescale makes arrival n, the last, be due at n/rate.
+// rescale makes arrival n, the last, be due at n in units of time.
 func (p *renewal) rescale(n int) {
 	ahead := *p
 	for i := range n {
 		ahead.at(uint64(i))
 	}
-	p.rate *= ahead.sum / float64(n)
+	p.mean = ahead.sum / float64(n)
 }
 
+var (
+	_ gaps = exponential{}
+	_ gaps = gamma{}
+	_ gaps = weibull{}
+)
+
+type exponential struct{}
+
+func (exponential) String() string { return string(Poisson) }
+
+func (exponential) draw(s *rng.Stream) float64 { return s.Exp() }
+
+type gamma struct{ shape float64 }
+
+func (gamma) String() string { return string(Gamma) }
+
+func (g gamma) draw(s *rng.Stream) float64 { return s.Gamma(g.shape) / g.shape }
+
+// weibull is a power of an exponential variable: E^(1/shape) has mean
+// Gamma(1 + 1/shape).
+type weibull struct{ power, mean float64 }
+
+func newWeibull(shape float64) weibull { return weibull{1 / shape, math.Gamma(1 + 1/shape)} }
+
+func (weibull) String() string { return string(Weibull) }
+
+func (w weibull) draw(s *rng.Stream) float64 { return math.Pow(s.Exp(), w.power) / w.mean }
+
 // constant has equal gaps.
-type constant struct{ rate float64 }
+type constant struct{}
 
-func (constant) String() string { return string(Constant) }
-
-func (p constant) at(i uint64) clock.Time { return instant(float64(i) * 1e9 / p.rate) }
+func (constant) at(i uint64) float64 { return float64(i) }
 
 // trace repeats recorded times, stretched by a factor.
 type trace struct {

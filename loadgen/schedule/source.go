@@ -3,6 +3,7 @@ package schedule
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"goodput/loadgen/clock"
 	"goodput/loadgen/rng"
@@ -22,21 +23,56 @@ func New(c Config) (Source, error) {
 	if c.Duration > 0 {
 		s.end = min(clock.Time(c.Duration), latest)
 	}
-	switch {
-	case c.Process == Trace:
+	if c.Process == Trace {
 		s.process = newTrace(c)
 		s.n = min(s.n, uint64(c.Len))
-	case c.Process == Constant, c.Process == Gamma && math.IsInf(c.Burstiness, 1):
-		s.process = constant{c.Rate}
-	case c.Process == Poisson:
-		s.process = &renewal{stream: rng.New(c.Seed, "arrivals", 0), rate: c.Rate, shape: 1}
-	default:
-		s.process = &renewal{stream: rng.New(c.Seed, "arrivals", 0), rate: c.Rate, shape: c.Burstiness}
-	}
-	if r, random := s.process.(*renewal); random && c.Rescale {
-		r.rescale(c.N)
+	} else {
+		s.process = &paced{c.Process, c.unit(), c.pace()}
 	}
 	return s, nil
+}
+
+// Names of the random streams: one for the gaps, one for the states of MMPP.
+const (
+	streamGaps   = "arrivals"
+	streamStates = "arrival bursts"
+)
+
+// unit makes the process at one arrival a second.
+func (c Config) unit() unit {
+	u := c.pattern()
+	if r, random := u.(*renewal); random && c.Rescale {
+		r.rescale(c.N)
+	}
+	return u
+}
+
+func (c Config) pattern() unit {
+	stream := rng.New(c.Seed, streamGaps, 0)
+	shaped := c.Process == Gamma || c.Process == Weibull
+	switch {
+	case c.Process == Constant, shaped && math.IsInf(c.Burstiness, 1):
+		return constant{}
+	case shaped && c.Burstiness == 1, !shaped:
+		return &renewal{stream: stream, gaps: exponential{}, mean: 1}
+	case c.Process == Gamma:
+		return &renewal{stream: stream, gaps: gamma{c.Burstiness}, mean: 1}
+	}
+	return &renewal{stream: stream, gaps: newWeibull(c.Burstiness), mean: 1}
+}
+
+func (c Config) pace() pace {
+	if len(c.Stages) == 0 && c.Process != MMPP || math.IsInf(c.Rate, 1) {
+		return flat(c.Rate)
+	}
+	var rate course = &stages{list: []Stage{{Rate: c.Rate}}}
+	if len(c.Stages) > 0 {
+		rate = &stages{list: slices.Clone(c.Stages)}
+	}
+	if c.Process == MMPP {
+		rate = newModulated(rate, c.Bursts, rng.New(c.Seed, streamStates, 0))
+	}
+	return newWarp(rate)
 }
 
 // limited ends a process after n arrivals, or with the first that lies at end or

@@ -118,6 +118,17 @@ func TestErrors(t *testing.T) {
 		{"no burstiness", schedule.Config{Process: schedule.Gamma, Rate: 1, N: 1}, "burstiness 0: must be from"},
 		{"negative burstiness", schedule.Config{Process: schedule.Gamma, Rate: 1, N: 1, Burstiness: -2}, "burstiness -2: must be"},
 		{"burstiness is no number", schedule.Config{Process: schedule.Gamma, Rate: 1, N: 1, Burstiness: nan}, "burstiness NaN"},
+		{"weibull's shape", schedule.Config{Process: schedule.Weibull, Rate: 1, N: 1, Burstiness: 0.05}, "shape of Weibull gaps must be from 0.1"},
+		{"no bursts", schedule.Config{Process: schedule.MMPP, Rate: 1, N: 1}, "burst factor 0: must be from 1"},
+		{"short bursts", schedule.Config{Process: schedule.MMPP, Rate: 1, N: 1, Bursts: schedule.Bursts{Factor: 2, Burst: 1, Calm: time.Second}}, "mean duration 1ns"},
+		{"bursts that nobody sees", schedule.Config{Process: schedule.MMPP, Rate: 1e-6, N: 1, Bursts: schedule.Bursts{Factor: 2, Burst: time.Second, Calm: time.Second}}, "every 2 s cannot be seen"},
+		{"rate and stages", schedule.Config{Process: schedule.Poisson, Rate: 1, N: 1, Stages: []schedule.Stage{{Rate: 1}}}, "both a rate and stages"},
+		{"late first stage", schedule.Config{Process: schedule.Poisson, N: 1, Stages: []schedule.Stage{{At: 1, Rate: 1}}}, "first stage is at 1ns"},
+		{"stages out of order", schedule.Config{Process: schedule.Poisson, N: 1, Stages: []schedule.Stage{{Rate: 1}, {At: 2, Rate: 1}, {At: 1, Rate: 1}}}, "stage 2 is at 1ns"},
+		{"stages without a rate", schedule.Config{Process: schedule.Poisson, N: 1, Stages: []schedule.Stage{{}}}, "all stages are 0"},
+		{"exponential from 0", schedule.Config{Process: schedule.Poisson, N: 1, Stages: []schedule.Stage{{Geometric: true}, {At: 1, Rate: 1}}}, "exponentially from 0"},
+		{"negative stage", schedule.Config{Process: schedule.Poisson, N: 1, Stages: []schedule.Stage{{Rate: -1}}}, "rate -1 of stage 0"},
+		{"trace with stages", schedule.Config{Process: schedule.Trace, Stages: []schedule.Stage{{Rate: 1}}}, "trace has its own times"},
 		{"negative number", schedule.Config{Process: schedule.Poisson, Rate: 1, N: -1}, "-1 arrivals"},
 		{"negative duration", schedule.Config{Process: schedule.Poisson, Rate: 1, Duration: -1}, "duration -1ns"},
 		{"endless", schedule.Config{Process: schedule.Poisson, Rate: 1}, "never end: limit"},
@@ -151,14 +162,26 @@ func anyConfig(t *rapid.T) schedule.Config {
 	)
 	times := rapid.SliceOfN(rapid.Int64Min(-1), 0, 8).Draw(t, "times")
 	return schedule.Config{
-		Process:    rapid.SampledFrom([]schedule.Process{schedule.Poisson, schedule.Gamma, schedule.Constant, schedule.Trace, ""}).Draw(t, "process"),
+		Process:    rapid.SampledFrom([]schedule.Process{schedule.Poisson, schedule.Gamma, schedule.Weibull, schedule.MMPP, schedule.Constant, schedule.Trace, ""}).Draw(t, "process"),
 		Rate:       number.Draw(t, "rate"),
 		Burstiness: number.Draw(t, "burstiness"),
 		N:          rapid.OneOf(rapid.IntRange(0, 20), rapid.Int()).Draw(t, "n"),
 		Duration:   time.Duration(rapid.OneOf(rapid.Int64Range(0, 1e10), rapid.Int64()).Draw(t, "duration")),
 		Seed:       rapid.Uint64().Draw(t, "seed"),
-		Len:        len(times),
-		Times:      func(i int) time.Duration { return time.Duration(times[i]) },
+		Bursts: schedule.Bursts{
+			Factor: number.Draw(t, "factor"),
+			Burst:  time.Duration(rapid.Int64Range(0, 1e10).Draw(t, "burst")),
+			Calm:   time.Duration(rapid.Int64Range(0, 1e10).Draw(t, "calm")),
+		},
+		Stages: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) schedule.Stage {
+			return schedule.Stage{
+				At:        time.Duration(rapid.SampledFrom([]int64{0, 0, 1, 1e9, 2e9}).Draw(t, "at")),
+				Rate:      number.Draw(t, "rate"),
+				Geometric: rapid.Bool().Draw(t, "geometric"),
+			}
+		}), 0, 4).Draw(t, "stages"),
+		Len:   len(times),
+		Times: func(i int) time.Duration { return time.Duration(times[i]) },
 	}
 }
 
@@ -313,6 +336,9 @@ func each(f func(name string, c schedule.Config)) {
 	f("poisson", schedule.Config{Process: schedule.Poisson, Rate: 100})
 	f("gamma 0.5", schedule.Config{Process: schedule.Gamma, Rate: 100, Burstiness: 0.5})
 	f("gamma 4", schedule.Config{Process: schedule.Gamma, Rate: 100, Burstiness: 4})
+	f("weibull 0.5", schedule.Config{Process: schedule.Weibull, Rate: 100, Burstiness: 0.5})
+	f("mmpp", schedule.Config{Process: schedule.MMPP, Rate: 100, Bursts: schedule.Bursts{Factor: 10, Burst: time.Second, Calm: 9 * time.Second}})
+	f("ramp", schedule.Config{Process: schedule.Poisson, Stages: []schedule.Stage{{Rate: 1}, {At: time.Hour, Rate: 200}}})
 	f("constant", schedule.Config{Process: schedule.Constant, Rate: 100})
 	times := func(i int) time.Duration { return time.Duration(i) }
 	f("trace", schedule.Config{Process: schedule.Trace, Rate: 100, Times: times, Len: 1_000_000})

@@ -79,7 +79,10 @@ func openSessions(p plan.Plan) (*sessionLoad, plan.Plan, error) {
 
 // sessionArrivals makes the arrivals of sessions.
 func sessionArrivals(p *plan.Plan, set *sessionLoad) (schedule.Source, error) {
-	c := generated(p, p.SessionsRate, set.Sessions())
+	c, err := generated(p, p.SessionsRate, set.Sessions())
+	if err != nil {
+		return nil, err
+	}
 	if set.recorded != nil && set.recorded.Timed() {
 		c.Len, c.Times = c.N, set.recorded.At
 	}

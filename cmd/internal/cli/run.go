@@ -206,14 +206,7 @@ func describeLoad(w io.Writer, s *session) {
 		fmt.Fprintf(w, "           %s\n", note)
 	}
 	fmt.Fprintf(w, "target     %s\n", s.targetText)
-	switch r := s.plan.RequestRate; {
-	case r.Inf():
-		fmt.Fprintln(w, "arrivals   all at once")
-	case r > 0:
-		fmt.Fprintf(w, "arrivals   %s, %s/s\n", s.plan.Arrival, r)
-	default:
-		fmt.Fprintf(w, "arrivals   %s\n", s.plan.Arrival)
-	}
+	fmt.Fprintf(w, "arrivals   %s\n", s.plan.ArrivalText())
 }
 
 // runDir is where the run goes: --out, or a name of its own below runs/.

@@ -83,10 +83,20 @@ func (s *session) warmed(d time.Duration) (int, error) {
 }
 
 // warmupArrivals makes n arrivals (0: those of d) at the mean rate of the load, by its
-// process or, if that is recorded, by Poisson's.
+// process or, if that is recorded, by Poisson's. A rate that changes over time is the
+// one that it begins with.
 func (s *session) warmupArrivals(n int, d time.Duration) (schedule.Source, error) {
-	c := generated(&s.plan, s.plan.RequestRate, n)
+	c, err := generated(&s.plan, s.plan.RequestRate, n)
+	if err != nil {
+		return nil, err
+	}
 	c.Duration, c.Rescale = d, false
+	for _, stage := range c.Stages {
+		if c.Rate == 0 {
+			c.Rate = stage.Rate
+		}
+	}
+	c.Stages = nil
 	seed := rng.New(s.plan.Seed, "warmup arrivals", 0)
 	c.Seed = seed.Uint64()
 	if c.Process == schedule.Trace {

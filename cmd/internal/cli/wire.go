@@ -2,8 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"math"
-	"time"
 
 	"goodput/datasets"
 	"goodput/fakeengine/disagg"
@@ -15,7 +13,6 @@ import (
 	"goodput/loadgen/clock"
 	"goodput/loadgen/dispatch"
 	"goodput/loadgen/plan"
-	"goodput/loadgen/schedule"
 	"goodput/loadgen/target"
 )
 
@@ -71,62 +68,6 @@ func openPrefixRepetition(p *plan.Plan, n int) (datasets.Set, error) {
 	return datasets.NewPrefixRepetition(c)
 }
 
-// arriving is the number of requests or sessions that arrive within the plan's
-// duration, at least 1: no set is empty.
-func arriving(p *plan.Plan, rate plan.Rate) (int, error) {
-	if n := float64(rate) * p.Duration.Seconds(); n > math.MaxInt32 {
-		return 0, fmt.Errorf("--duration: %v at %s a second are %.3g arrivals, more than the limit of %d: make it shorter", p.Duration, rate, n, math.MaxInt32)
-	}
-	source, err := schedule.New(generated(p, rate, 0))
-	if err != nil {
-		return 0, err
-	}
-	n := 0
-	for _, ok := source.Next(); ok; _, ok = source.Next() {
-		n++
-	}
-	return max(n, 1), nil
-}
-
-// generated configures n arrivals by a process of the plan.
-func generated(p *plan.Plan, rate plan.Rate, n int) schedule.Config {
-	return schedule.Config{
-		Process: schedule.Process(p.Arrival), Rate: float64(rate), Burstiness: float64(p.Burstiness),
-		N: n, Duration: p.Duration, Seed: p.Seed, Rescale: p.Rescale == plan.RescaleVLLM,
-	}
-}
-
-// newSource makes the arrivals of the plan.
-func newSource(p *plan.Plan, set datasets.Set) (schedule.Source, error) {
-	c := generated(p, p.RequestRate, p.NumPrompts)
-	if c.N == 0 {
-		c.N = set.Len()
-	}
-	if set.Timed() {
-		c.Len = c.N
-		c.Times = recorded(set)
-	}
-	if err := checkSpan(c, "--request-rate"); err != nil {
-		return nil, err
-	}
-	return schedule.New(c)
-}
-
-// checkSpan refuses a schedule whose arrivals would go on for longer than a plan
-// may, which is a slip in the rate or in a trace's unit of time.
-func checkSpan(c schedule.Config, what string) error {
-	seconds := float64(c.N) / c.Rate
-	if c.Process == schedule.Trace && c.Rate == 0 && c.N > 0 {
-		what, seconds = "--dataset-path", c.Times(c.N-1).Seconds()
-	}
-	limit := plan.DeadlineCap.Seconds()
-	if c.Duration > 0 || !(seconds > limit) {
-		return nil
-	}
-	return fmt.Errorf("%s: %d arrivals would go on for %.3g hours, longer than the limit of %v: raise the rate, ask for fewer, or end them with --duration",
-		what, c.N, seconds/3600, plan.DeadlineCap)
-}
-
 // newAssignment gives requests their adapters and cache salts; nil: they have none.
 func newAssignment(p *plan.Plan) (*dispatch.Assignment, error) {
 	if len(p.LoraModules) == 0 && p.CacheSalts == 0 {
@@ -150,15 +91,6 @@ func scopes(p *plan.Plan) func(i int) uint64 {
 		r := target.Request{Seq: uint64(i)}
 		a.Fill(&r)
 		return r.Scope()
-	}
-}
-
-// recorded reads the arrival times of a trace.
-func recorded(set datasets.Set) func(i int) time.Duration {
-	var item datasets.Item
-	return func(i int) time.Duration {
-		set.Item(i, &item)
-		return item.At
 	}
 }
 
