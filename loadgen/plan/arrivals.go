@@ -185,11 +185,11 @@ func (p *Plan) checkPlaces(v *checker) {
 // searches reports whether the run looks for the generator's own limit.
 func (p *Plan) searches() bool { return false }
 
-// arrivals is the text of the load for people.
+// ArrivalText is the text of the load for people.
 func (p *Plan) ArrivalText() string {
 	switch {
 	case p.Concurrency > 0:
-		return "closed-loop, " + strconv.Itoa(p.Concurrency) + " at a time: arrivals follow on answers"
+		return "closed-loop, " + strconv.Itoa(p.Concurrency) + " in flight: each request is due when another ends"
 	case p.RequestRate.Inf():
 		return "all at once"
 	case p.Stages != "":

@@ -49,6 +49,21 @@ const (
 	CounterWarmupFailed = "warmup_failed"
 )
 
+// What the manifest says of the load: keys of Load, and counters of the requests that
+// found as many in flight as allowed when they were due.
+const (
+	LoadKind   = "kind"   // OpenLoop or ClosedLoop
+	LoadText   = "text"   // how requests arrive, for people
+	LoadOnCap  = "on_cap" // what becomes of those beyond LoadMost
+	LoadMost   = "max_concurrency"
+	OpenLoop   = "open-loop"   // requests are due by a schedule
+	ClosedLoop = "closed-loop" // requests are due when others end
+
+	CounterCapQueued  = "cap_queued"
+	CounterCapDropped = "cap_dropped"
+	CounterCapLongest = "cap_longest_queue"
+)
+
 // State says how far a run came.
 type State string
 
@@ -76,8 +91,9 @@ type Meta struct {
 	Epoch, Started time.Time
 	// Arms are the names of what is compared; one entry or none for a plain run.
 	Arms []string
-	// Target and Dataset describe the two in the reader's words.
-	Target, Dataset map[string]string
+	// Load, Target and Dataset describe the three in the reader's words. The kind of
+	// the load, Load[LoadKind], is in the metadata of each Parquet file too.
+	Load, Target, Dataset map[string]string
 }
 
 // Final is what is known of a run when it ends.
@@ -155,6 +171,7 @@ type Manifest struct {
 	Ended    string            `json:"ended,omitempty"`
 	Anchors  []Anchor          `json:"anchors,omitempty"`
 	Arms     []string          `json:"arms,omitempty"`
+	Load     map[string]string `json:"load,omitempty"`
 	Target   map[string]string `json:"target,omitempty"`
 	Dataset  map[string]string `json:"dataset,omitempty"`
 	Window   *Window           `json:"window,omitempty"`
@@ -169,7 +186,7 @@ func newManifest(m Meta) Manifest {
 	out := Manifest{
 		Schema: Schema, RunID: m.RunID, State: Running, PlanHash: m.PlanHash, Seed: m.Seed,
 		Version: m.Version, Virtual: m.Virtual, Started: wall(m.Started),
-		Arms: m.Arms, Target: m.Target, Dataset: m.Dataset,
+		Arms: m.Arms, Load: m.Load, Target: m.Target, Dataset: m.Dataset,
 	}
 	if !m.Epoch.IsZero() {
 		out.Anchors = []Anchor{{At: 0, Wall: wall(m.Epoch)}}

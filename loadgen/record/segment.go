@@ -36,6 +36,7 @@ const (
 	keySchema      = "goodput.schema"
 	keyRun         = "goodput.run_id"
 	keyPlan        = "goodput.plan_hash"
+	keyLoad        = "goodput.load"
 	keyDefinitions = "goodput.definitions"
 )
 
@@ -151,6 +152,7 @@ func emptyMeta(cols []column, m *Manifest) (*format.FileMetaData, error) {
 		parquet.KeyValueMetadata(keySchema, strconv.Itoa(Schema)),
 		parquet.KeyValueMetadata(keyRun, m.RunID),
 		parquet.KeyValueMetadata(keyPlan, m.PlanHash),
+		parquet.KeyValueMetadata(keyLoad, m.Load[LoadKind]),
 		parquet.KeyValueMetadata(keyDefinitions, definitionsText()),
 	)
 	if err := pq.Close(); err != nil {

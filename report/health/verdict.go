@@ -56,7 +56,10 @@ func Judge(f *query.Figures, ttftSLO time.Duration) Health {
 	}
 	offered, ok1 := f.Offered()
 	achieved, ok2 := f.Achieved()
-	slipped := f.Slip() > limit || f.Sent < f.Scheduled
+	// What a cap on requests in flight kept back is not late.
+	kept := f.Scheduled - f.Outcomes[record.DroppedCap]
+	slipped := f.Slip() > limit || f.Sent < kept
+	offered *= float64(kept) / float64(max(1, f.Scheduled))
 	if ok1 && ok2 && slipped && achieved < minAchieved*offered {
 		add(Late, "achieved %.4g of %.4g requests/s offered: the schedule slipped; lower the rate or give the generator more processor",
 			achieved, offered)

@@ -99,9 +99,9 @@ func (f *Figures) HitGap() (share float64, ok bool) {
 }
 
 // Failed is the number of requests that neither succeeded nor are censored, nor were
-// given up on purpose.
+// given up on purpose, nor dropped by the generator.
 func (f *Figures) Failed() int64 {
-	return f.Scheduled - f.Outcomes[record.OK] - f.Outcomes[record.Censored] - f.Outcomes[record.Canceled]
+	return f.Scheduled - f.Outcomes[record.OK] - f.Outcomes[record.Censored] - f.Outcomes[record.Canceled] - f.Outcomes[record.DroppedCap]
 }
 
 // Rated reports whether the window can be divided by: one request has no rate,

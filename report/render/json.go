@@ -19,6 +19,7 @@ type jsonReport struct {
 	Seed        uint64                `json:"seed"`
 	Virtual     bool                  `json:"virtual"`
 	State       string                `json:"state"`
+	Load        map[string]string     `json:"load"`
 	WindowS     float64               `json:"window_s"`
 	Requests    int64                 `json:"requests"`
 	OfferedRPS  *float64              `json:"offered_rps"`
@@ -89,6 +90,7 @@ func JSON(w io.Writer, r *Report) error {
 	out := jsonReport{
 		Schema: schema, Run: r.Dir, PlanHash: r.Manifest.PlanHash, Seed: r.Manifest.Seed,
 		Virtual: r.Manifest.Virtual, State: string(r.Manifest.State),
+		Load:    r.Manifest.Load,
 		WindowS: r.Window.Seconds(), Requests: r.Scheduled,
 		OfferedRPS: maybe(r.Offered()), AchievedRPS: maybe(r.Achieved()), OutputTokS: maybe(r.throughput()),
 		Outcomes: map[string]int64{}, Reasons: map[string]string{}, GoodputRPS: maybe(r.goodput()),
@@ -101,6 +103,9 @@ func JSON(w io.Writer, r *Report) error {
 		Events:   append([]record.Event{}, r.Manifest.Events...),
 		Health:   jsonHealth{string(r.Health.Verdict), some(r.Health.Why)},
 		Warnings: some(r.Warnings()),
+	}
+	if r.closed() {
+		out.OfferedRPS = nil
 	}
 	if all, _, ok := r.attainment(); ok {
 		out.Attainment = &all

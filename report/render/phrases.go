@@ -17,7 +17,9 @@ func (r *Report) loadText() string {
 	case r.Scheduled > 1:
 		b.WriteString(", all at once")
 	}
-	if v, ok := r.Offered(); ok {
+	if v, ok := r.Offered(); ok && r.closed() {
+		b.WriteString(", closed-loop")
+	} else if ok {
 		fmt.Fprintf(&b, ", offered %.4g/s", v)
 	}
 	if v, ok := r.Achieved(); ok {

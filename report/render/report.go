@@ -43,6 +43,10 @@ func (r *Report) attainment() (all, without float64, ok bool) {
 	return float64(r.Met) / float64(stayed), float64(r.Met) / float64(r.Judged), true
 }
 
+// closed reports whether the load was a closed loop, which has no offered rate of its
+// own.
+func (r *Report) closed() bool { return r.Manifest.Load[record.LoadKind] == record.ClosedLoop }
+
 // throughput is output tokens of successes per second, from the start of the
 // run to the last token.
 func (r *Report) throughput() (float64, bool) {
@@ -62,6 +66,17 @@ func (r *Report) Warnings() []string {
 	}
 	if n := r.Failed(); n > 0 {
 		warn("%d requests failed: latencies are those of the %d successes, attainment counts all", n, r.Outcomes[record.OK])
+	}
+	if r.closed() {
+		warn("closed loop: a slow server lowers the load, so that its latencies leave out the waiting that users would have had; use --request-rate to compare servers")
+	}
+	m := &r.Manifest
+	if n := m.Counters[record.CounterCapQueued]; n > 0 {
+		warn("%d requests waited for a place under --max-concurrency %s (at most %d at a time): they left later than scheduled; their latency counts from the intended time, and client_queue is the wait",
+			n, m.Load[record.LoadMost], m.Counters[record.CounterCapLongest])
+	}
+	if n := m.Counters[record.CounterCapDropped]; n > 0 {
+		warn("%d requests were dropped at --max-concurrency %s, and never sent: the server saw a lower load than was offered; attainment counts them as misses", n, m.Load[record.LoadMost])
 	}
 	if n := r.Outcomes[record.Censored]; n > 0 {
 		drain := "--drain"

@@ -3,10 +3,13 @@ package cli
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"time"
 
 	"goodput/datasets"
+	"goodput/loadgen/dispatch"
 	"goodput/loadgen/plan"
+	"goodput/loadgen/record"
 	"goodput/loadgen/schedule"
 )
 
@@ -111,4 +114,29 @@ func recorded(set datasets.Set) func(i int) time.Duration {
 		set.Item(i, &item)
 		return item.At
 	}
+}
+
+// limitPlaces sets what bounds the requests in flight.
+func limitPlaces(c *dispatch.Config, p *plan.Plan) {
+	c.MaxConcurrency = p.MaxConcurrency
+	if p.OnCap == dispatch.Drop.String() {
+		c.OnCap = dispatch.Drop
+	}
+	if p.Concurrency > 0 {
+		c.Closed = &dispatch.Closed{Concurrency: p.Concurrency, N: p.NumPrompts, Until: p.Duration}
+	}
+}
+
+// describeKind is what the manifest says of the load.
+func describeKind(p *plan.Plan) map[string]string {
+	out := map[string]string{record.LoadKind: record.OpenLoop, record.LoadText: p.ArrivalText()}
+	switch {
+	case p.Concurrency > 0:
+		out[record.LoadKind] = record.ClosedLoop
+	case p.MaxConcurrency > 0:
+		out[record.LoadMost], out[record.LoadOnCap] = strconv.Itoa(p.MaxConcurrency), p.OnCap
+	case p.InSessions():
+		out[record.LoadText] = fmt.Sprintf("%s, %s sessions/s; later steps as those before them end", p.Arrival, p.SessionsRate)
+	}
+	return out
 }

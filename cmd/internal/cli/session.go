@@ -158,7 +158,7 @@ func (s *session) open(env *Env) error {
 	m := record.Meta{
 		RunID: hash, PlanHash: hash, Seed: s.plan.Seed, Version: versionText(),
 		Virtual: s.stamp == nil, Started: clock.Wall(),
-		Target: s.describeTarget(), Dataset: s.describeDataset(),
+		Load: describeKind(&s.plan), Target: s.describeTarget(), Dataset: s.describeDataset(),
 	}
 	salt := s.plan.Seed
 	if r, real := s.loop.(*clock.Real); real {
@@ -200,6 +200,7 @@ func (s *session) open(env *Env) error {
 		PlannedCached: plannedCached(load.set, s.plan.EngineBlockSize),
 		Record:        s.writer.Write, Monitor: s.monitor, Finished: s.loop.Stop,
 	}
+	limitPlaces(&c, &s.plan)
 	if s.sessions != nil {
 		if err := s.openSessions(&c, salt); err != nil {
 			return err
@@ -370,6 +371,10 @@ func (s *session) finish(ended clock.Time) error {
 	}
 	if s.dispatcher.Interrupted() || s.dispatcher.Err() != nil {
 		f.State = record.Interrupted
+	}
+	if capped := s.dispatcher.Capped(); s.plan.MaxConcurrency > 0 {
+		f.Counters[record.CounterCapQueued], f.Counters[record.CounterCapDropped] = capped.Queued, capped.Dropped
+		f.Counters[record.CounterCapLongest] = capped.Longest
 	}
 	var lost error
 	if s.ended != nil {

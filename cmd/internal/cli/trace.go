@@ -36,7 +36,7 @@ func openTrace(p plan.Plan) (datasets.Set, *sessionLoad, plan.Plan, error) {
 		sessions, p, err := openRecorded(t, p)
 		return nil, sessions, p, err
 	}
-	if !t.Timed() && p.RequestRate == 0 {
+	if !t.Timed() && p.RequestRate == 0 && !p.Ramped() && p.Concurrency == 0 {
 		return nil, nil, p, fmt.Errorf("--request-rate: %s holds no times: how many requests a second? give a number, or inf for all at once", p.DatasetPath)
 	}
 	if !t.Timed() && p.Arrival == "trace" {
