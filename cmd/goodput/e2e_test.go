@@ -37,7 +37,7 @@ func endToEnd(t *testing.T, programs ...string) {
 // command returns a program that gets SIGTERM after some minutes, and is killed if
 // that does not help. The test's own context would end before its clean-up does,
 // and leave children of a killed program behind.
-func command(t *testing.T, name string, args ...string) *exec.Cmd {
+func command(t testing.TB, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	t.Cleanup(cancel)

@@ -205,6 +205,7 @@ func describeLoad(w io.Writer, s *session) {
 	for _, note := range traceNotes(s.set) {
 		fmt.Fprintf(w, "           %s\n", note)
 	}
+	describeWarmup(w, &s.plan)
 	fmt.Fprintf(w, "target     %s\n", s.targetText)
 	fmt.Fprintf(w, "arrivals   %s\n", s.plan.ArrivalText())
 }

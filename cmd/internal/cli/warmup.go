@@ -3,7 +3,9 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"math"
+	"strings"
 	"time"
 
 	"goodput/datasets"
@@ -131,4 +133,22 @@ func (s *session) resetCache(reset func(context.Context) error) error {
 	}
 	s.facts[record.TargetCacheReset] = "done"
 	return nil
+}
+
+// describeWarmup prints what precedes the window.
+func describeWarmup(w io.Writer, p *plan.Plan) {
+	d, n, _ := p.Warming() // checked with the plan
+	var what []string
+	if p.Cache == plan.CacheWarm {
+		what = append(what, "each shared prefix once")
+	}
+	switch {
+	case n > 0:
+		what = append(what, fmt.Sprintf("%d requests, which end first", n))
+	case d > 0:
+		what = append(what, fmt.Sprintf("%v of the load", d))
+	}
+	if len(what) > 0 {
+		fmt.Fprintf(w, "warm-up    %s\n", strings.Join(what, ", "))
+	}
 }
