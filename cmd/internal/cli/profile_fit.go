@@ -42,8 +42,9 @@ seen. Measurements are any of:
 
   --points   tables of published figures, in the columns of goodput profile validate
              --print-points; rows of other GPUs and engines are left out and counted
-  --run      directories of goodput run against a real server: the times of requests
-             that met about the same load. Vary the rate, or give several runs
+  --run      directories of goodput run against a real server of one engine: the times
+             of requests that met about the same load. Vary the rate, or give several
+             runs. Of several engines the batches would come out too large
   --metrics  answers of a vLLM server's /metrics, in the order of time, each after a
              minute or more of another load
 
@@ -248,7 +249,21 @@ func (f *fitting) served(e *fit.Endpoint) (points []fit.Point, drops []fit.Drop,
 	}
 	e.Source = "/metrics of a server"
 	p, less := fit.Readings(e, readings)
-	return append(points, p...), append(drops, less...), nil
+	return append(points, p...), merged(append(drops, less...)), nil
+}
+
+// merged adds up drops of the same reason.
+func merged(in []fit.Drop) []fit.Drop {
+	var out []fit.Drop
+	for _, d := range in {
+		at := slices.IndexFunc(out, func(o fit.Drop) bool { return o.Why == d.Why })
+		if at < 0 {
+			out = append(out, d)
+			continue
+		}
+		out[at].Rows += d.Rows
+	}
+	return out
 }
 
 // readServed reads the successes of a run in its measured phase.

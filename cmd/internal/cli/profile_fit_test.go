@@ -150,6 +150,66 @@ func TestFitToRuns(t *testing.T) {
 	}
 }
 
+// Runs of engines of the vLLM profile, fitted to from TensorRT-LLM's of the same GPU, give the
+// steps of the former: the reading of weights and what it takes beside within 5 %.
+func TestFitRecoversTheProfileOfRuns(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "mine.yaml")
+	args := []string{"profile", "fit", "--gpu", "h100-sxm@trtllm", "--families", "vllm", "--name", "mine", "--doubt", "2", "--date", "2026-11", "--out", file}
+	for i, load := range [][3]string{{"1", "256", "64"}, {"20", "256", "64"}, {"60", "256", "128"}, {"8", "1024", "64"}, {"20", "2048", "64"}, {"90", "128", "96"}} {
+		out := filepath.Join(dir, string(rune('a'+i)))
+		if _, stderr, code := runCLI("run", "--gpu", "h100-sxm", "--request-rate", load[0], "--num-prompts", "120", "--dataset-name", "random",
+			"--random-input-len", load[1], "--random-output-len", load[2], "--random-range-ratio", "0.3", "--ignore-eos", "--replicas", "1", "--out", out); code != 0 {
+			t.Fatalf("run: exit code %d: %s", code, stderr)
+		}
+		args = append(args, "--run", out)
+	}
+	if _, stderr, code := runCLI(args...); code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := profiles.ReadGPU(file, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	truth, err := profiles.LoadGPU("h100-sxm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	start, err := profiles.LoadGPU("h100-sxm@trtllm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := profiles.LoadModel("llama-3.1-8b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := func(g *profiles.GPU, b fit.Batch) float64 {
+		s, err := buildSteps(g, &m, 1, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return float64(s.Step(&b))
+	}
+	for _, n := range []int{1, 8, 32} {
+		b := fit.Batch{Tokens: n, Seqs: n, Emit: n, DecodeCtx: int64(n * 400), DecodeMax: 400}
+		was, is := step(&start, b)/step(&truth, b)-1, step(&got, b)/step(&truth, b)-1
+		t.Logf("a step of %d answers: %+.3f before, %+.3f fitted", n, was, is)
+		if math.Abs(is) > 0.05 || math.Abs(is) > math.Abs(was)/2 {
+			t.Errorf("a step of %d answers is off by %+.3f, and was by %+.3f", n, is, was)
+		}
+	}
+	if r := got.WeightBandwidth.Value/truth.WeightBandwidth.Value - 1; math.Abs(r) > 0.05 {
+		t.Errorf("weights are read at %v of the bandwidth, want %v", got.WeightBandwidth.Value, truth.WeightBandwidth.Value)
+	}
+	if r := got.FrontEnd.Value/truth.FrontEnd.Value - 1; math.Abs(r) > 0.25 {
+		t.Errorf("front end %v s, want %v", got.FrontEnd.Value, truth.FrontEnd.Value)
+	}
+}
+
 func TestFitRefusesInput(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
