@@ -11,10 +11,12 @@ import "time"
 // run.
 type Plan struct {
 	// Where the load goes.
-	BaseURL         string   `yaml:"base-url,omitempty" group:"target" help:"URL of the server or router under test, such as http://127.0.0.1:8000; empty: the in-process pool of fake engines"`
+	BaseURL         string   `yaml:"base-url,omitempty" group:"target" help:"URL of the server or router under test, such as http://127.0.0.1:8000, or a socket, such as unix:///run/vllm.sock; empty: the in-process pool of fake engines"`
 	Endpoint        string   `yaml:"endpoint,omitempty" group:"target" help:"path of the API; empty: what --backend uses"`
 	Backend         string   `yaml:"backend" group:"target" help:"API to speak: openai and vllm (completions), openai-chat (chat completions), openai-responses (responses), openai-embeddings (no tokens, so neither ttft nor tpot)"`
 	ContinuousUsage bool     `yaml:"continuous-usage,omitempty" group:"target" help:"ask for token counts in every chunk (vLLM's continuous_usage_stats), so that chunks of several tokens are counted; some servers refuse it"`
+	Insecure        bool     `yaml:"insecure,omitempty" group:"target" help:"trust any certificate of the server"`
+	CAFile          string   `yaml:"ca-file,omitempty" group:"target" help:"PEM file of the certificates to trust instead of the system's"`
 	Model           string   `yaml:"model,omitempty" group:"target" help:"model name on the wire; empty: the first one of /v1/models"`
 	Header          []string `yaml:"header,omitempty" group:"target" help:"extra request header KEY=VALUE; repeatable" secret:"values"`
 	ExtraBody       []string `yaml:"extra-body,omitempty" group:"target" help:"JSON object whose fields go into each request's body, such as {\"top_p\":0.9}; a later one counts; repeatable. Without a temperature in it, 0 is sent"`

@@ -67,6 +67,13 @@ func (p *Plan) checkTarget(v *checker) {
 		v.ok(p.APIKeyFile == "", "api-key-file", "the in-process pool needs no key: leave it out or give --base-url")
 		return
 	}
+	v.ok(!p.Insecure || p.CAFile == "", "ca-file", "--insecure trusts any certificate: leave out one of the two")
+	v.ok(p.Speed.Virtual(), "speed", "a real server keeps its own time: leave --speed out, or leave --base-url out")
+	v.ok(p.Endpoint == "" || strings.HasPrefix(p.Endpoint, "/"), "endpoint", "%q does not start with /", p.Endpoint)
+	if path, ok := strings.CutPrefix(p.BaseURL, "unix://"); ok {
+		v.ok(strings.HasPrefix(path, "/"), "base-url", "%q: write a socket with its whole path, such as unix:///run/vllm.sock", p.BaseURL)
+		return
+	}
 	u, err := url.Parse(p.BaseURL)
 	good := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 	v.ok(good, "base-url", "%q is no URL of the form http://host:port", redact(p.BaseURL))
@@ -74,8 +81,6 @@ func (p *Plan) checkTarget(v *checker) {
 		v.ok(u.User == nil, "base-url", "a password in the URL would be recorded: use --header or --api-key-file")
 		v.ok(u.RawQuery == "" && u.Fragment == "", "base-url", "leave out the query and the fragment")
 	}
-	v.ok(p.Endpoint == "" || strings.HasPrefix(p.Endpoint, "/"), "endpoint", "%q does not start with /", p.Endpoint)
-	v.ok(p.Speed.Virtual(), "speed", "a real server keeps its own time: leave --speed out, or leave --base-url out")
 }
 
 func (p *Plan) checkPool(v *checker) {

@@ -1,6 +1,10 @@
 package cli
 
 import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+
 	"goodput/loadgen/dispatch"
 	"goodput/loadgen/plan"
 	"goodput/loadgen/wire"
@@ -42,4 +46,26 @@ func newClient(p *plan.Plan) dispatch.Client {
 func clientCounters(to map[string]int64, a dispatch.Attempts) {
 	to["attempts"], to["retries"], to["hedges"] = a.Sent, a.Retries, a.Hedges
 	to["hedges_won"], to["retries_denied"] = a.HedgesWon, a.Denied
+}
+
+// maxCAFile bounds a file of certificates, in bytes.
+const maxCAFile = 4 << 20
+
+// newTrust says whose certificates are good; nil: those that the system trusts.
+func newTrust(p *plan.Plan) (*tls.Config, error) {
+	switch {
+	case p.Insecure:
+		return &tls.Config{InsecureSkipVerify: true}, nil
+	case p.CAFile == "":
+		return nil, nil
+	}
+	text, err := readLimited(p.CAFile, maxCAFile)
+	if err != nil {
+		return nil, fmt.Errorf("--ca-file: %w", err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("--ca-file: %s holds no certificate in PEM form", p.CAFile)
+	}
+	return &tls.Config{RootCAs: roots}, nil
 }

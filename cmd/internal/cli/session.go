@@ -106,13 +106,17 @@ func (s *session) connect(env *Env) error {
 	if err != nil {
 		return err
 	}
+	trust, err := newTrust(&s.plan)
+	if err != nil {
+		return err
+	}
 	header := http.Header{}
 	for _, h := range s.plan.Header {
 		name, value, _ := strings.Cut(h, "=")
 		header.Add(name, value)
 	}
 	c := openai.Config{
-		BaseURL: s.plan.BaseURL, Endpoint: s.plan.Endpoint, API: wireAPI(s.plan.Backend), ContinuousUsage: s.plan.ContinuousUsage,
+		BaseURL: s.plan.BaseURL, Endpoint: s.plan.Endpoint, API: wireAPI(s.plan.Backend), TLS: trust, ContinuousUsage: s.plan.ContinuousUsage,
 		Model: s.plan.Model, Header: header, APIKey: key, Extra: extra,
 		Prompt: func(spans []target.Span) wire.Prompt { return prompt.New(spans) },
 		Loop:   s.loop, Stamp: s.stamp,

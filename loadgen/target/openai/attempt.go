@@ -32,6 +32,7 @@ type attempt struct {
 
 	up        *upload
 	connected bool
+	fresh     bool // the connection had not served before
 	wrote     bool // the Wrote event is out
 
 	scanner *wire.Scanner
@@ -87,8 +88,13 @@ func (a *attempt) exchange() {
 		Method: http.MethodPost, URL: a.c.url, Host: a.c.host, Header: a.header(),
 		Body: a.up, ContentLength: body.Len(),
 	}
-	trace := httptrace.WithClientTrace(a.ctx, a.up.hooks(a.gotConn))
-	resp, err := a.c.transport.RoundTrip(req.WithContext(trace))
+	hooks := a.up.hooks(a.gotConn)
+	made := new(making)
+	made.watch(hooks, a.c.cfg.Stamp)
+	resp, err := a.c.transport.RoundTrip(req.WithContext(httptrace.WithClientTrace(a.ctx, hooks)))
+	if a.fresh {
+		a.result.Net = made.net()
+	}
 	now := a.c.stamp()
 	a.responded(now)
 	if err != nil {
@@ -127,7 +133,7 @@ func (a *attempt) header() http.Header {
 }
 
 func (a *attempt) gotConn(info httptrace.GotConnInfo) {
-	a.connected = true
+	a.connected, a.fresh = true, !info.Reused
 	a.sink.Event(target.Event{At: a.c.stamp(), Kind: target.Conn, Reused: info.Reused})
 	a.sink.Event(target.Event{At: a.c.stamp(), Kind: target.Writing})
 }

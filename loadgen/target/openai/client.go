@@ -2,8 +2,6 @@ package openai
 
 import (
 	"context"
-	"math"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -57,6 +55,8 @@ func New(cfg Config) (*Client, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
+	socket, base := socketOf(cfg.BaseURL)
+	cfg.BaseURL = base
 	api, models, err := cfg.urls()
 	if err != nil {
 		return nil, err
@@ -74,27 +74,13 @@ func New(cfg Config) (*Client, error) {
 	}
 	c := &Client{
 		cfg: cfg, url: api, models: models, header: header, host: header.Get("Host"),
-		secrets: secrets(&cfg), format: format, transport: newTransport(),
+		secrets: secrets(&cfg), format: format, transport: newTransport(socket, cfg.TLS),
 		live: map[*target.Request]*attempt{},
 	}
 	header.Del("Host")
 	c.ttft.Init(cfg.Loop, uint64(target.CauseTTFTTimeout))
 	c.total.Init(cfg.Loop, uint64(target.CauseTotalTimeout))
 	return c, nil
-}
-
-func newTransport() *http.Transport {
-	var protocols http.Protocols
-	protocols.SetHTTP1(true)
-	return &http.Transport{
-		DialContext:            (&net.Dialer{Timeout: connectTimeout}).DialContext,
-		TLSHandshakeTimeout:    connectTimeout,
-		Protocols:              &protocols,
-		DisableCompression:     true,
-		MaxIdleConnsPerHost:    math.MaxInt32,
-		IdleConnTimeout:        idleTimeout,
-		MaxResponseHeaderBytes: maxHeaderBytes,
-	}
 }
 
 // secrets strikes the API key and the values of the user's headers from messages.

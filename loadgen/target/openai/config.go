@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -16,8 +17,11 @@ import (
 
 // Config says where requests go and how.
 type Config struct {
-	// BaseURL is the server's root, such as http://127.0.0.1:8000.
+	// BaseURL is the server's root, such as http://127.0.0.1:8000, or the path of a
+	// socket, such as unix:///run/server.sock.
 	BaseURL string
+	// TLS says whom to trust; nil: whom the system trusts.
+	TLS *tls.Config
 	// Endpoint is the path of the API below BaseURL; "" is the usual one.
 	Endpoint string
 	// API is what to speak; the zero value is completions.

@@ -24,6 +24,16 @@
 // is no Token. Payloads after an error object or after the terminal marker are
 // still read and reported; reading ends where the body ends.
 //
+// A result's Net holds what making the connection took, if it had not served before and
+// was dialled for the attempt. The base URL may be a socket (unix:///PATH). Config.TLS
+// says whom to trust.
+//
+// Of the responses API the last event of the answer is the terminal marker too. An
+// embedding is not streamed: Finished, UsageSeen and Done carry the stamp of its last
+// byte, and there is no Token. A Token's N is the difference between the usage of two
+// chunks, where a server sends it with each (continuous_usage_stats); else it is
+// unknown.
+//
 // Each attempt is written to one connection at most once. net/http would repeat a
 // request whose idle connection turns out to be dead, but only if it can read the
 // body anew, and it is not given the means. So a server that closes a connection
