@@ -92,13 +92,13 @@ func TestWarmupOfPrefixes(t *testing.T) {
 	cache, _ := datasets.NewIdealCache(w, 16)
 	for i := range 5 {
 		it := item(w, 40+i)
-		if hit := cache.Take(&it, 0); hit != 0 || it.In != 64 || it.Out != 1 {
+		if hit, _ := cache.Take(&it, 0); hit != 0 || it.In != 64 || it.Out != 1 {
 			t.Errorf("prefix %d: %d tokens were cached of %+v", i, hit, it)
 		}
 	}
 	for i := range 40 {
 		it := item(w, i)
-		if hit := cache.Take(&it, 0); hit != 64 {
+		if hit, _ := cache.Take(&it, 0); hit != 64 {
 			t.Errorf("item %d finds %d tokens", i, hit)
 		}
 	}

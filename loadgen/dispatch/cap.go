@@ -123,7 +123,7 @@ func (d *Dispatcher) unsent(due schedule.Arrival, o record.Outcome, why string) 
 	f := d.fill(due)
 	f.begin()
 	f.waited = 0
-	f.plannedCached = record.Null32 // no server sees it
+	f.plannedCached, f.poolCached = record.Null32, record.Null32 // no server sees it
 	a := &f.first
 	a.began = clock.Never
 	a.req.NamePrefix = d.cfg.Identity.NamePrefix

@@ -72,8 +72,9 @@ type Config struct {
 	Assign *Assignment
 	// PlannedCached tells how many prompt tokens an ideal cache would hold when the
 	// item is sent within a scope (target.Request.Scope), Null32 if that is unknown. It is called once for each request,
-	// in order of arrival. nil: unknown for all.
-	PlannedCached func(it *datasets.Item, scope uint64) int32
+	// in order of arrival. nil: unknown for all. PoolCached tells the same of a cache
+	// of the target's size.
+	PlannedCached, PoolCached func(it *datasets.Item, scope uint64) int32
 	// Record takes the row of each request as it ends. The row and its slices are
 	// valid only during the call; its strings stay valid.
 	Record func(r *record.Request)

@@ -206,11 +206,14 @@ func (d *Dispatcher) send(now clock.Time, t *thread) {
 	d.launch(now, f)
 }
 
-// plan asks what an ideal cache would hold of the request.
+// plan asks what an ideal cache would hold of the request, and one of the pool's size.
 func (d *Dispatcher) plan(f *flight) {
-	f.plannedCached = record.Null32
+	f.plannedCached, f.poolCached = record.Null32, record.Null32
 	if d.cfg.PlannedCached != nil {
 		f.plannedCached = d.cfg.PlannedCached(&f.item, f.first.req.Scope())
+	}
+	if d.cfg.PoolCached != nil {
+		f.poolCached = d.cfg.PoolCached(&f.item, f.first.req.Scope())
 	}
 }
 
@@ -260,7 +263,7 @@ func (d *Dispatcher) begin(asm *observe.Assembler, a *attempt) *record.Request {
 	} else {
 		d.describe(f.thread, row)
 	}
-	row.PlannedCachedTokens = f.plannedCached
+	row.PlannedCachedTokens, row.PoolCachedTokens = f.plannedCached, f.poolCached
 	row.Final, row.Phase = true, record.Measure
 	if f.warm {
 		row.Phase = record.Warmup

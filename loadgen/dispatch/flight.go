@@ -18,9 +18,9 @@ type flight struct {
 	waited time.Duration
 	// thread is the line of steps of a session that the request belongs to; nil: none.
 	thread *thread
-	// plannedCached is for the row; abandoned: the row was written without an End.
-	plannedCached int32
-	abandoned     bool
+	// plannedCached and poolCached are for the row; abandoned: the row was written without an End.
+	plannedCached, poolCached int32
+	abandoned                 bool
 	// warm: the request is of the warm-up.
 	warm bool
 

@@ -91,6 +91,7 @@ func tokens() []column {
 		i32("output_tokens", func(r *Request) *int32 { return &r.OutputTokens }),
 		i32("reasoning_tokens", func(r *Request) *int32 { return &r.ReasoningTokens }),
 		i32("planned_cached_tokens", func(r *Request) *int32 { return &r.PlannedCachedTokens }),
+		i32("pool_cached_tokens", func(r *Request) *int32 { return &r.PoolCachedTokens }),
 		i32("cached_tokens", func(r *Request) *int32 { return &r.CachedTokens }),
 		i32("chunks", func(r *Request) *int32 { return &r.Chunks }),
 		i32("coalesced_tokens", func(r *Request) *int32 { return &r.CoalescedTokens }),

@@ -84,7 +84,7 @@ func int64sOf(r *Request) []*int64 {
 func int32sOf(r *Request) []*int32 {
 	return []*int32{
 		&r.PlannedPromptTokens, &r.PromptTokens, &r.PlannedOutputTokens, &r.OutputTokens, &r.ReasoningTokens,
-		&r.PlannedCachedTokens, &r.CachedTokens, &r.Chunks, &r.CoalescedTokens, &r.HTTPStatus, &r.ServerCachedTokens,
+		&r.PlannedCachedTokens, &r.PoolCachedTokens, &r.CachedTokens, &r.Chunks, &r.CoalescedTokens, &r.HTTPStatus, &r.ServerCachedTokens,
 		&r.ServerPreemptions, &r.ServerRecomputed, &r.ServerDrafts, &r.ServerDraftTokens, &r.ServerAcceptedTokens,
 		&r.ServerAttempts, &r.URL,
 	}

@@ -113,6 +113,7 @@ type Request struct {
 	PlannedOutputTokens, OutputTokens int32
 	ReasoningTokens                   int32
 	PlannedCachedTokens, CachedTokens int32
+	PoolCachedTokens                  int32   // what one cache of the pool's size would hold
 	Chunks                            int32   // chunks that carry tokens
 	CoalescedTokens                   int32   // of them, those that came with the read of the one before
 	TokenGapsUS                       []int32 // between consecutive chunks, in microseconds; len = Chunks-1
@@ -175,7 +176,7 @@ var blank = Request{
 	FirstReasoning: clock.Never, FirstContent: clock.Never, FirstTool: clock.Never,
 	FirstToken: clock.Never, LastToken: clock.Never, UsageAt: clock.Never, Done: clock.Never, Closed: clock.Never,
 	PlannedPromptTokens: Null32, PromptTokens: Null32, PlannedOutputTokens: Null32, OutputTokens: Null32,
-	ReasoningTokens: Null32, Chunks: Null32, CoalescedTokens: Null32, CachedTokens: Null32, PlannedCachedTokens: Null32,
+	ReasoningTokens: Null32, Chunks: Null32, CoalescedTokens: Null32, CachedTokens: Null32, PlannedCachedTokens: Null32, PoolCachedTokens: Null32,
 	URL: Null32, DNS: Null, Dial: Null, TLS: Null,
 	HTTPStatus: Null32, RetryAfter: Null, BytesIn: Null, BytesOut: Null,
 	ServerQueue: Null, ServerPrefill: Null, ServerDecode: Null, ServerTTFT: Null, ServerE2E: Null,

@@ -28,7 +28,7 @@ var perRequest = []struct {
 var columns = []string{
 	"final", "attempt", "hedge", "phase", "trigger", "turn", "intended", "attempt_due", "dispatched", "writing", "first_token", "last_token", "done", "outcome", "slo_met",
 	"ttft", "ttft_send", "tpot", "e2e", "normalized", "lag", "client_queue", "d_ttft",
-	"planned_prompt_tokens", "prompt_tokens", "output_tokens", "planned_cached_tokens", "cached_tokens", "seq", "error",
+	"planned_prompt_tokens", "prompt_tokens", "output_tokens", "planned_cached_tokens", "pool_cached_tokens", "cached_tokens", "seq", "error",
 	"chunks", "coalesced_tokens", "server_source", "server_preemptions", "server_recomputed",
 	"server_drafts", "server_draft_tokens", "server_accepted_tokens",
 	"server_e2e", "server_preempted", "server_spent_frontend", "server_spent_queue", "server_spent_prefill",
@@ -136,6 +136,7 @@ func (c *collector) success(r *record.Request) {
 	}
 	f.MeasuredHit.hit(r.CachedTokens, r.PromptTokens)
 	f.PlannedHit.hit(r.PlannedCachedTokens, r.PlannedPromptTokens)
+	f.PoolHit.hit(r.PoolCachedTokens, r.PlannedPromptTokens)
 	f.Coalesced.Part += known(r.CoalescedTokens)
 	f.Coalesced.Whole += known(r.Chunks)
 	c.spent.add(r)

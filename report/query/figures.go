@@ -54,8 +54,10 @@ type Figures struct {
 	PromptTokens, OutputTokens int64
 	// PlannedHit is the share of prompt tokens that an infinite cache would have
 	// held, MeasuredHit the share that the server said it took from its cache, both
-	// over the requests that reported it.
-	PlannedHit, MeasuredHit Ratio
+	// over the requests that reported it. PoolHit is that of one LRU cache as large as
+	// those of all fake engines together, without any requests at the same time; it is
+	// not known of a real server.
+	PlannedHit, PoolHit, MeasuredHit Ratio
 	// Preemptions and Recomputed tokens by the server's own account, also of
 	// requests that did not succeed; Accounts is the number of requests that have
 	// one.

@@ -59,6 +59,7 @@ type jsonMetric struct {
 
 type jsonCache struct {
 	PlannedHit  *float64 `json:"planned_hit"`
+	PoolHit     *float64 `json:"pool_hit"` // of one cache of the pool's size
 	MeasuredHit *float64 `json:"measured_hit"`
 	Gap         *float64 `json:"gap"`
 	Prompts     *string  `json:"prompts"`
@@ -125,6 +126,7 @@ func JSON(w io.Writer, r *Report) error {
 		out.Metrics[m.Name] = metricJSON(inUnit(m))
 	}
 	out.Cache.PlannedHit = maybe(r.PlannedHit.Value(), r.PlannedHit.Known())
+	out.Cache.PoolHit = maybe(r.PoolHit.Value(), r.PoolHit.Known())
 	out.Cache.MeasuredHit = maybe(r.MeasuredHit.Value(), r.MeasuredHit.Known())
 	out.Cache.Gap = maybe(r.HitGap())
 	if state := r.Manifest.Dataset[record.DatasetCache]; state != "" {

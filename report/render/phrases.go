@@ -61,8 +61,16 @@ func (r *Report) cacheText() string {
 	if !r.MeasuredHit.Known() && !r.PlannedHit.Known() {
 		return ""
 	}
-	return fmt.Sprintf("measured %s, ideal (one infinite cache) %s%s%s", percent(r.MeasuredHit.Known(), r.MeasuredHit.Value),
-		percent(r.PlannedHit.Known(), r.PlannedHit.Value), r.hitGap(), r.cacheState())
+	return fmt.Sprintf("measured %s, ideal (one infinite cache) %s%s%s%s", percent(r.MeasuredHit.Known(), r.MeasuredHit.Value),
+		percent(r.PlannedHit.Known(), r.PlannedHit.Value), r.poolHit(), r.hitGap(), r.cacheState())
+}
+
+// poolHit is the hit rate that the size of the pool's caches allows.
+func (r *Report) poolHit() string {
+	if !r.PoolHit.Known() {
+		return ""
+	}
+	return fmt.Sprintf(", (one of the pool's size) %.1f %%", 100*r.PoolHit.Value())
 }
 
 // hitGap is how far the measured hit rate is from the ideal one.

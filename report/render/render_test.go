@@ -36,7 +36,7 @@ func sample() *Report {
 		},
 		Window: 100 * time.Second, Scheduled: 1000, Sent: 1000, LastSent: clock.Time(100 * time.Second),
 		SLO: true, Met: 900, Judged: 990, Span: 101 * time.Second, PromptTokens: 512000, OutputTokens: 128000,
-		PlannedHit: query.Ratio{Part: 480, Whole: 1000}, MeasuredHit: query.Ratio{Part: 455, Whole: 1000},
+		PlannedHit: query.Ratio{Part: 480, Whole: 1000}, PoolHit: query.Ratio{Part: 470, Whole: 1000}, MeasuredHit: query.Ratio{Part: 455, Whole: 1000},
 		Preemptions: 3, Recomputed: 4096, Accounts: 980,
 		Drafts:         query.Drafts{Requests: 980, Verified: 40000, Tokens: 120000, Accepted: 68000},
 		PromptMismatch: query.Ratio{Part: 5, Whole: 980}, Coalesced: query.Ratio{Part: 300, Whole: 1000},

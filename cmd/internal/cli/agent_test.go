@@ -180,7 +180,8 @@ func predictedHits(t *testing.T, seed uint64, live bool, steps int, cacheOf func
 			it := datasets.Item{
 				Prompt: st.Prompt(nil, context), In: st.In, Out: st.Out, OutKey: st.OutKey, Quoted: live && k+1 < len(all),
 			}
-			out = append(out, caches[name].Take(&it, 0))
+			n, _ := caches[name].Take(&it, 0)
+			out = append(out, n)
 			context = st.Context(nil, context)
 		}
 	}

@@ -73,7 +73,7 @@ are read back from there.`,
 			case printPlan:
 				return writePlan(env.Stdout, &p)
 			case dryRun && sessions == nil:
-				return exitf(exitUsage, "--plan: dataset %s has no sessions: leave it out, or use --dataset-name agent, or a trace with --trace-sessions closed", p.DatasetName)
+				return previewSet(env.Stdout, p, set)
 			case dryRun:
 				writePreview(env.Stdout, &p, sessions)
 				return nil
@@ -90,7 +90,7 @@ are read back from there.`,
 	flags.addVLLM(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "print the figures as JSON")
 	c.Flags().BoolVar(&printPlan, "print-plan", false, "print the resolved plan and stop")
-	c.Flags().BoolVar(&dryRun, "plan", false, "print what to expect of sessions, generated or recorded, and stop")
+	c.Flags().BoolVar(&dryRun, "plan", false, "print what to expect of the load, such as its lengths and hits in prefix caches, and stop")
 	flags.also = []string{"json", "print-plan", "plan"}
 	return c
 }
@@ -196,12 +196,7 @@ func describeLoad(w io.Writer, s *session) {
 			fmt.Fprintf(w, " (is the time unit of the file what %s says?)", s.plan.DatasetName)
 		}
 	}
-	if hit, ok := datasets.Ideal(s.set, n, s.plan.EngineBlockSize, scopes(&s.plan)).Rate(); ok {
-		fmt.Fprintf(w, ", ideal prefix hit %.1f %%", 100*hit)
-	} else {
-		fmt.Fprint(w, ", prefix reuse unknown")
-	}
-	fmt.Fprintln(w)
+	expectHits(w, s, n)
 	for _, note := range traceNotes(s.set) {
 		fmt.Fprintf(w, "           %s\n", note)
 	}

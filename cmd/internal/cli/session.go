@@ -45,6 +45,7 @@ type session struct {
 	target     target.Target
 	targetText string
 	pool       *pool.Pool        // nil: the target is a URL
+	kvBlocks   int               // of the caches of the pool's engines together; 0: none, or not known
 	facts      map[string]string // of the target, for the manifest
 	faults     []byte            // the script; nil: none
 	close      func()
@@ -87,12 +88,12 @@ func newSession(env *Env, p plan.Plan, set datasets.Set, slo observe.SLO) (*sess
 	if s.pool, err = newPool(&p, setup, s.loop); err != nil {
 		return nil, err
 	}
-	s.target, s.faults = s.pool, setup.script
+	s.target, s.faults, s.kvBlocks = s.pool, setup.script, cacheBlocks(&p, &setup)
 	s.facts = map[string]string{record.TargetKVBlocks: strconv.Itoa(setup.config.NumGPUBlocks), record.TargetKVFrom: record.KVGiven}
 	if setup.derived {
 		s.facts[record.TargetKVFrom] = record.KVDerived
 	}
-	s.targetText = fmt.Sprintf("%d in-process engines (%s), router %s%s", p.Replicas, setup.text, p.Router, splitText(&p, &setup))
+	s.targetText = poolText(&p, &setup)
 	return s, nil
 }
 
@@ -202,6 +203,7 @@ func (s *session) open(env *Env) error {
 		IgnoreEOS: s.plan.IgnoreEOS, SLO: s.slo, Drain: s.plan.Drain, Client: newClient(&s.plan),
 		Assign:        assign,
 		PlannedCached: plannedCached(load.set, s.plan.EngineBlockSize),
+		PoolCached:    poolCached(load.set, s.plan.EngineBlockSize, s.kvBlocks),
 		Record:        s.writer.Write, Monitor: s.monitor, Finished: s.loop.Stop,
 	}
 	limitPlaces(&c, &s.plan)
@@ -251,7 +253,7 @@ func (s *session) openSessions(c *dispatch.Config, salt uint64) error {
 		s.sessions.sessionSet = set
 	}
 	if r := s.sessions.recorded; r != nil && r.PrefixesUnknown() {
-		c.PlannedCached = nil
+		c.PlannedCached, c.PoolCached = nil, nil
 	}
 	if s.sessions.config != nil {
 		if err := s.writer.WriteFile(agentConfigName, s.sessions.config); err != nil {
@@ -301,16 +303,6 @@ func (s *session) describeDataset() map[string]string {
 		out[record.DatasetCache] = s.plan.Cache
 	}
 	return out
-}
-
-// plannedCached tells, request by request, what an infinite cache would hold;
-// nil for a set that does not say which prompts begin alike.
-func plannedCached(set datasets.Set, block int) func(*datasets.Item, uint64) int32 {
-	cache, known := datasets.NewIdealCache(set, block)
-	if !known {
-		return nil
-	}
-	return func(it *datasets.Item, scope uint64) int32 { return int32(cache.Take(it, scope)) }
 }
 
 // run offers the load until every request has its row, and closes the files.
