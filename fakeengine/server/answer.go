@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"encoding/json"
 	"slices"
 	"strconv"
 )
@@ -175,4 +176,36 @@ func (a *answer) appendCall(dst []byte, k int) []byte {
 	dst = append(dst, `","type":"function","function":{"name":`...)
 	dst = append(dst, a.calls[k%len(a.calls)]...)
 	return append(dst, `,"arguments":"`...)
+}
+
+// names appends to dst, emptied, the names of the full blocks of the prompt and of the
+// answer behind it: those that a later prompt has which quotes the answer.
+func (a *answer) names(dst []uint64, prompt *tokenizer, by api) []uint64 {
+	t := *prompt
+	t.names = append(dst[:0], prompt.names...)
+	t.keep = false
+	if by == chat {
+		t.role("assistant")
+	}
+	for i := range a.tokens {
+		if k, _ := a.shape.part(i, a.tokens); k == kindTool {
+			if n, first := a.call(i); i == first {
+				t.text(a.function(n))
+				continue
+			}
+		}
+		var word [wordLen]byte
+		putWord(word[:], a.key, i)
+		t.piece(string(word[1:]))
+	}
+	return t.names
+}
+
+// function is the name of tool call k.
+func (a *answer) function(k int) string {
+	var name string
+	if json.Unmarshal([]byte(a.calls[k%len(a.calls)]), &name) != nil {
+		return ""
+	}
+	return name
 }

@@ -16,6 +16,7 @@ type choice struct {
 
 	// The loop's.
 	seq     engine.Seq
+	names   []uint64       // of the blocks of prompt and answer
 	handoff disagg.Handoff // if the stream is remote
 	outputs clock.Time     // of the last tokens
 
@@ -43,7 +44,7 @@ type burst struct{ size, count int }
 // reset prepares a choice for another request.
 func (c *choice) reset(st *stream) {
 	*c = choice{
-		st: st, script: script{event: c.event}, bursts: c.bursts[:0], pending: c.pending[:0],
+		st: st, script: script{event: c.event}, bursts: c.bursts[:0], pending: c.pending[:0], names: c.names[:0],
 		firstSent: clock.Never, lastSent: clock.Never,
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"reflect"
 	"slices"
+	"strings"
 
 	"goodput/loadgen/target"
 )
@@ -109,8 +110,35 @@ type tool struct {
 }
 
 type message struct {
-	Role    *string         `json:"role"`
-	Content json.RawMessage `json:"content"`
+	Role      *string         `json:"role"`
+	Content   json.RawMessage `json:"content"`
+	Reasoning string          `json:"reasoning"`
+	ToolCalls []struct {
+		Function struct {
+			Name      string `json:"name"`
+			Arguments string `json:"arguments"`
+		} `json:"function"`
+	} `json:"tool_calls"`
+}
+
+// readCalls takes what an assistant's turn has behind its content: of each call the
+// name and the arguments, those that an answer here has without the JSON around them.
+func (m *message) readCalls(t *tokenizer) {
+	for i := range m.ToolCalls {
+		f := &m.ToolCalls[i].Function
+		t.text(f.Name)
+		var only struct {
+			Text *string `json:"text"`
+		}
+		in := json.NewDecoder(strings.NewReader(f.Arguments))
+		in.DisallowUnknownFields()
+		switch err := in.Decode(&only); {
+		case err != nil:
+			t.text(f.Arguments)
+		case only.Text != nil:
+			t.text(*only.Text)
+		}
+	}
 }
 
 type part struct {
@@ -376,9 +404,11 @@ func (b *body) readMessages(t *tokenizer) *apiError {
 			return badRequest("messages", "message %d has no role", i)
 		}
 		t.role(*m.Role)
+		t.text(m.Reasoning)
 		if err := m.readContent(i, t); err != nil {
 			return err
 		}
+		m.readCalls(t)
 	}
 	return nil
 }

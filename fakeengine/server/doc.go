@@ -114,10 +114,17 @@
 // for every 8 bytes begun. A prompt of n words of up to 8 bytes is n tokens, and so
 // is an answer of n tokens when it comes back in a later prompt. The chat template
 // adds no tokens; roles only keep equal text of different speakers apart. A prompt
-// of the numbers that /tokenize gives is the same as the text. Blocks
-// of the prompt are shared through the prefix cache if all tokens up to their end
-// are equal. The blocks of an answer are not: a later turn that quotes it computes
-// it again.
+// of the numbers that /tokenize gives is the same as the text.
+//
+// A message of a chat counts as its reasoning, its content, and of each of its
+// tool_calls the name and the arguments: {"text":"..."}, which is what answers here have,
+// as that text, others as they are written. So an answer with parts has, as a message
+// of role assistant, the tokens that were generated, if function names have at most 8
+// bytes.
+//
+// Blocks are shared through the prefix cache if all tokens up to their end are equal,
+// those of answers among them: a later turn that quotes an answer finds all of it that
+// was computed, which the last token never is.
 //
 // # Metrics
 //

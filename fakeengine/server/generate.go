@@ -160,7 +160,7 @@ func (x *exchange) choose() {
 			key = mix(key + uint64(i))
 		}
 		c.index, c.answer = i, newAnswer(key, req.maxTokens, req.shape, &req.stop)
-		c.calls = req.calls
+		c.calls = req.calls // before names
 		c.seq.ID = first + uint64(i)
 		c.seq.Prompt, c.seq.MaxTokens, c.seq.StopAt, c.seq.Sink = st.prompt.n, req.maxTokens, c.stopAt(), c
 		c.seq.Priority = req.priority
@@ -168,8 +168,10 @@ func (x *exchange) choose() {
 			c.seq.Adapter = req.model.adapter
 		}
 		if s.named {
-			// Nothing says what no other request will have in common, so all of it may be.
-			c.seq.Hashes, c.seq.Shared = st.prompt.names, st.prompt.n
+			// Nothing says what no other request will have in common, so all of it may be,
+			// and the answer too.
+			c.names = c.answer.names(c.names, &st.prompt, x.truth.api)
+			c.seq.Hashes, c.seq.Shared = c.names, st.prompt.n+c.answer.tokens
 		}
 	}
 }

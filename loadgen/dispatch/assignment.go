@@ -19,6 +19,7 @@ const (
 	Random     Rule = "random"      // each with the same chance
 	RoundRobin Rule = "round-robin" // one after the other, in order of intended time
 	Zipf       Rule = "zipf"        // adapter n with a chance in proportion to 1/n
+	ByTenant   Rule = "tenant"      // that of the session's tenant, by its number; without a tenant the base model
 )
 
 // Assignment gives requests their adapters and cache salts. What a request gets
@@ -28,6 +29,7 @@ type Assignment struct {
 	rule     Rule
 	below    []float64 // Zipf: the chance of an adapter up to this one
 	salts    []string
+	isolated bool // tenants have their own
 	seed     uint64
 }
 
@@ -47,8 +49,8 @@ func NewAssignment(adapters []string, rule Rule, salts int, seed uint64) (*Assig
 			sum += 1 / float64(i+1)
 			a.below[i] = sum
 		}
-	case rule != Random && rule != RoundRobin:
-		return nil, fmt.Errorf("adapters cannot be assigned by %q: use %s, %s or %s", rule, Random, RoundRobin, Zipf)
+	case rule != Random && rule != RoundRobin && rule != ByTenant:
+		return nil, fmt.Errorf("adapters cannot be assigned by %q: use %s, %s, %s or %s", rule, Random, RoundRobin, Zipf, ByTenant)
 	}
 	for i := range salts {
 		a.salts = append(a.salts, "tenant-"+strconv.Itoa(i+1))
@@ -56,9 +58,32 @@ func NewAssignment(adapters []string, rule Rule, salts int, seed uint64) (*Assig
 	return a, nil
 }
 
+// Isolated is the assignment in which the requests of each tenant carry a salt of its
+// own, so that tenants share no cached prefixes.
+func (a *Assignment) Isolated() *Assignment {
+	out := *a
+	out.isolated = true
+	return &out
+}
+
+// FillFor is Fill for a request of a session of this tenant; 0: of none.
+func (a *Assignment) FillFor(tenant uint32, r *target.Request) {
+	a.Fill(r)
+	if tenant == 0 {
+		return
+	}
+	if n := len(a.adapters); n > 0 && a.rule == ByTenant {
+		i := int((tenant - 1) % uint32(n))
+		r.Adapter = target.Adapter{Name: a.adapters[i], Number: uint16(i + 1)}
+	}
+	if a.isolated {
+		r.CacheSalt = "tenant-" + strconv.FormatUint(uint64(tenant), 10)
+	}
+}
+
 // Fill sets the adapter and the salt of r, whose Seq is set.
 func (a *Assignment) Fill(r *target.Request) {
-	if n := len(a.adapters); n > 0 {
+	if n := len(a.adapters); n > 0 && a.rule != ByTenant {
 		i := a.pick(r.Seq, n)
 		r.Adapter = target.Adapter{Name: a.adapters[i], Number: uint16(i + 1)}
 	}

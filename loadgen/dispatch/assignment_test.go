@@ -95,3 +95,32 @@ func TestFillDoesNotAllocate(t *testing.T) {
 		t.Errorf("%v allocations a request, want 0", n)
 	}
 }
+
+// TestAssignmentByTenant: all requests of a tenant have its adapter and its salt, and
+// those of no tenant the base model and no salt.
+func TestAssignmentByTenant(t *testing.T) {
+	a, err := dispatch.NewAssignment([]string{"a", "b"}, dispatch.ByTenant, 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for tenant, want := range []target.Request{
+		{}, {Adapter: target.Adapter{Name: "a", Number: 1}}, {Adapter: target.Adapter{Name: "b", Number: 2}}, {Adapter: target.Adapter{Name: "a", Number: 1}},
+	} {
+		for seq := range uint64(5) {
+			want.Seq, want.CacheSalt = seq, ""
+			got := target.Request{Seq: seq}
+			a.FillFor(uint32(tenant), &got)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("tenant %d (-want +got):\n%s", tenant, diff)
+			}
+			if tenant > 0 {
+				want.CacheSalt = "tenant-" + string(rune('0'+tenant))
+			}
+			got = target.Request{Seq: seq}
+			a.Isolated().FillFor(uint32(tenant), &got)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("tenant %d, isolated (-want +got):\n%s", tenant, diff)
+			}
+		}
+	}
+}

@@ -198,7 +198,7 @@ func (d *Dispatcher) send(now clock.Time, t *thread) {
 		Session: id, Turn: uint16(turn), IgnoreEOS: d.cfg.IgnoreEOS,
 	}
 	if d.cfg.Assign != nil {
-		d.cfg.Assign.Fill(&f.first.req)
+		d.cfg.Assign.FillFor(t.s.plan.Tenant, &f.first.req)
 	}
 	f.first.req.Seq = d.sessions.requests
 	d.sessions.requests++

@@ -46,7 +46,8 @@ func Adapters(items []string) ([]string, error) {
 func (p *Plan) checkAdapters(v *checker) {
 	_, err := Adapters(p.LoraModules)
 	v.ok(err == nil, "lora-modules", "%v", err)
-	v.oneOf("lora-assignment", p.LoraAssignment, "random", "round-robin", "zipf")
+	v.oneOf("lora-assignment", p.LoraAssignment, "random", "round-robin", "zipf", "tenant")
+	v.ok(!p.TenantSalts || p.CacheSalts == 0, "cache-salt-tenants", "--cache-salts draws other salts: leave one of the two out")
 	v.ok(len(p.LoraModules) == 0 || p.BaseURL != "" || p.EngineEnableLora, "lora-modules", "the engines serve no adapters: add --engine.enable-lora")
 	v.within("cache-salts", p.CacheSalts, 0, 1<<20)
 }

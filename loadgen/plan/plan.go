@@ -185,8 +185,9 @@ type Plan struct {
 	AgentHistory  string        `yaml:"agent-history" group:"dataset" help:"what later steps quote as the answers before: planned (text by the plan, whatever came back, so runs are the same for every server, and no cache holds the answers), live (the text that came), live-tokens (its tokens); engines in this process keep answers in their caches under both live ones"`
 
 	LoraModules    []string `yaml:"lora-modules,omitempty" group:"dataset" help:"LoRA adapter to ask for instead of the base model, by name; NAME*N stands for NAME1 to NAMEN; repeatable"`
-	LoraAssignment string   `yaml:"lora-assignment" group:"dataset" help:"which of --lora-modules a request asks for: random, round-robin, zipf (the first is asked for most, the n-th 1/n as often)"`
+	LoraAssignment string   `yaml:"lora-assignment" group:"dataset" help:"which of --lora-modules a request asks for: random, round-robin, zipf (the first is asked for most, the n-th 1/n as often), tenant (sessions: each tenant has one)"`
 	CacheSalts     int      `yaml:"cache-salts" group:"dataset" help:"tenants whose requests share no cached prefixes: each request carries one of so many values of cache_salt, drawn at random; 0: none"`
+	TenantSalts    bool     `yaml:"cache-salt-tenants,omitempty" group:"dataset" help:"sessions carry a cache_salt of their tenant, so that tenants share no cached prefixes"`
 
 	// The result file of vllm bench serve.
 	SaveResult        bool     `yaml:"save-result,omitempty" group:"result" help:"write the JSON file of vllm bench serve as well (goodput report --format vllm-json writes it from any run)" hash:"-"`

@@ -35,6 +35,11 @@ func TestSessionHitsAndThePlan(t *testing.T) {
 			"--agent-preset", "smoke", "--sessions-rate", "0.001", "--burstiness", "inf", "--agent-history", "live-tokens",
 			"--replicas", "1", "--engine.num-gpu-blocks", "1000000", "--engine.block-size", "1", "--engine.async-scheduling=false",
 		}},
+		{"tenants with a salt and an adapter each", true, []string{
+			"--agent-preset", "smoke", "--sessions-rate", "0.001", "--burstiness", "inf", "--cache-salt-tenants",
+			"--lora-modules", "a*3", "--lora-assignment", "tenant", "--engine.enable-lora", "--engine.max-loras", "3",
+			"--replicas", "1", "--engine.num-gpu-blocks", "1000000",
+		}},
 		{"live history, sub-agents and a small cache", false, []string{
 			"--agent-preset", "coding-128k", "--sessions-rate", "0.2", "--replicas", "2", "--engine.num-gpu-blocks", "9000",
 			"--agent-history", "live",

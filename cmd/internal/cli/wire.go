@@ -70,14 +70,18 @@ func openPrefixRepetition(p *plan.Plan, n int) (datasets.Set, error) {
 
 // newAssignment gives requests their adapters and cache salts; nil: they have none.
 func newAssignment(p *plan.Plan) (*dispatch.Assignment, error) {
-	if len(p.LoraModules) == 0 && p.CacheSalts == 0 {
+	if len(p.LoraModules) == 0 && p.CacheSalts == 0 && !p.TenantSalts {
 		return nil, nil
 	}
 	names, err := plan.Adapters(p.LoraModules)
 	if err != nil {
 		return nil, fmt.Errorf("--lora-modules: %w", err)
 	}
-	return dispatch.NewAssignment(names, dispatch.Rule(p.LoraAssignment), p.CacheSalts, p.Seed)
+	a, err := dispatch.NewAssignment(names, dispatch.Rule(p.LoraAssignment), p.CacheSalts, p.Seed)
+	if err == nil && p.TenantSalts {
+		a = a.Isolated()
+	}
+	return a, err
 }
 
 // scopes tells with whom item i can share prefixes, if requests are sent in the
