@@ -46,6 +46,7 @@ type collector struct {
 	itl     *stats.Hist
 	spent   spender
 	steps   triggers
+	departs departures
 	reasons [record.NumOutcomes]int64 // request that each reason is of, plus 1
 	warm    clock.Time                // last scheduled arrival of the warm-up
 	first   clock.Time                // first scheduled arrival of the window
@@ -72,6 +73,7 @@ func (c *collector) add(r *record.Request) error {
 	}
 	f := &c.f
 	f.Attempts.add(r)
+	c.departs.add(r)
 	if !r.Final {
 		return nil
 	}
@@ -155,6 +157,7 @@ func (c *collector) finish() *Figures {
 	f.Start = c.start()
 	if c.last.Known() {
 		f.Window = c.last.Sub(f.Start)
+		f.Arrivals = c.departs.finish(f.Start)
 	}
 	if c.end.Known() {
 		f.Span = c.end.Sub(f.Start)

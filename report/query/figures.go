@@ -77,6 +77,8 @@ type Figures struct {
 	// sessions.
 	Sessions            Sessions
 	Triggers, StepIndex []Trigger
+	// Arrivals compares when requests left with when they were to.
+	Arrivals Arrivals
 	// Metrics in the order of the definitions.
 	Metrics []Metric
 }

@@ -20,6 +20,7 @@ type jsonReport struct {
 	Virtual     bool                  `json:"virtual"`
 	State       string                `json:"state"`
 	Load        map[string]string     `json:"load"`
+	Arrivals    jsonArrivals          `json:"arrivals"`
 	WindowS     float64               `json:"window_s"`
 	Requests    int64                 `json:"requests"`
 	OfferedRPS  *float64              `json:"offered_rps"`
@@ -91,8 +92,9 @@ func JSON(w io.Writer, r *Report) error {
 	out := jsonReport{
 		Schema: schema, Run: r.Dir, PlanHash: r.Manifest.PlanHash, Seed: r.Manifest.Seed,
 		Virtual: r.Manifest.Virtual, State: string(r.Manifest.State),
-		Load:    r.Manifest.Load,
-		WindowS: r.Window.Seconds(), Requests: r.Scheduled,
+		Load:     r.Manifest.Load,
+		Arrivals: arrivalsJSON(&r.Arrivals),
+		WindowS:  r.Window.Seconds(), Requests: r.Scheduled,
 		OfferedRPS: maybe(r.Offered()), AchievedRPS: maybe(r.Achieved()), OutputTokS: maybe(r.throughput()),
 		Outcomes: map[string]int64{}, Reasons: map[string]string{}, GoodputRPS: maybe(r.goodput()),
 		Attempts: r.attemptsJSON(),
