@@ -64,7 +64,7 @@ var parities = []parity{
 	{"host", "h", same, "base-url=http://h:8000"},
 	{"ignore-eos", "", same, "ignore-eos=true"},
 	{"input-len", "9", same, "random-input-len=9"},
-	{"insecure", "", pending, ""},
+	{"insecure", "", same, "insecure=true"},
 	{"label", "l", same, "label=l"},
 	{"logprobs", "2", same, `extra-body={"logprobs":2}`},
 	{"lora-assignment", "round-robin", same, "lora-assignment=round-robin"},
