@@ -51,7 +51,7 @@ func vllmSetup(p *plan.Plan) (*vllm.Setup, error) {
 	}
 	return &vllm.Setup{
 		Backend: p.Backend, Label: p.Label, Model: vllmModel(p),
-		RequestRate: float64(p.RequestRate), Burstiness: float64(p.Burstiness), Metadata: p.Metadata,
+		RequestRate: float64(p.RequestRate), Burstiness: float64(p.Burstiness), MaxConcurrency: p.MaxConcurrency, Metadata: p.Metadata,
 		Metrics: metrics, Percentiles: percentiles,
 	}, nil
 }
@@ -108,7 +108,11 @@ func vllmName(p *plan.Plan, model string) string {
 	if model == "" {
 		model = vllmModel(p)
 	}
-	return fmt.Sprintf("%s-%sqps-%s-%s.json", label, rate, path.Base(model), clock.Wall().Format("20060102-150405"))
+	capped := ""
+	if p.MaxConcurrency > 0 {
+		capped = fmt.Sprintf("-concurrency%d", p.MaxConcurrency)
+	}
+	return fmt.Sprintf("%s-%sqps%s-%s-%s.json", label, rate, capped, path.Base(model), clock.Wall().Format("20060102-150405"))
 }
 
 // writeVLLMDefinitions prints what the metrics of vllm bench serve mean, beside ours.
