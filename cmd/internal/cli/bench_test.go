@@ -6,6 +6,8 @@ import (
 	"io"
 	"math"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"runtime/debug"
 	"strconv"
 	"syscall"
@@ -28,19 +30,21 @@ type load struct {
 func usual(replicas, n int) load { return load{replicas: replicas, n: n, rate: 10, out: 256} }
 
 // BenchmarkVirtualRun reports simulated requests and output tokens per second of
-// processor time, all threads counted, and the most memory that the process held,
-// for 512 tokens in, 256 out and 10 requests/s on each replica.
+// processor time, all threads counted, for 512 tokens in, 256 out and 10 requests/s
+// on each replica. Each load is measured twice, see measure.
 func BenchmarkVirtualRun(b *testing.B) {
+	p := build(b)
 	for _, l := range []load{
 		usual(1, 10_000), usual(4, 1000), usual(4, 10_000), usual(4, 100_000), usual(16, 10_000), usual(256, 100_000),
 	} {
-		b.Run(fmt.Sprintf("%dx%d", l.replicas, l.n), l.measure)
+		l.measure(b, fmt.Sprintf("%dx%d", l.replicas, l.n), p)
 	}
 }
 
 // BenchmarkLoads is BenchmarkVirtualRun with other loads than the usual one.
 func BenchmarkLoads(b *testing.B) {
 	const replicas, n = 4, 100_000
+	p := build(b)
 	for _, c := range []struct {
 		name string
 		load
@@ -50,22 +54,24 @@ func BenchmarkLoads(b *testing.B) {
 		{"short-answers", load{replicas, n, 10, 128, 0}},
 		{"10-long-prefixes", load{replicas, n, 10, 256, 10}},
 	} {
-		b.Run(c.name, c.measure)
+		c.measure(b, c.name, p)
 	}
 }
 
 // BenchmarkMillionRun is BenchmarkVirtualRun with a million requests: what it
 // holds in memory must be what a hundredth of them takes.
 func BenchmarkMillionRun(b *testing.B) {
+	p := build(b)
 	for _, replicas := range []int{1, 4, 16} {
 		l := usual(replicas, 1_000_000)
-		b.Run(fmt.Sprintf("%dx%d", l.replicas, l.n), l.measure)
+		l.measure(b, fmt.Sprintf("%dx%d", l.replicas, l.n), p)
 	}
 }
 
 // BenchmarkGrowth reports how processor time and memory grow with the number of
 // requests and of replicas, as exponents: 1 is in proportion, 0 not at all. What
-// a run costs whatever its size makes them smaller.
+// a run costs whatever its size makes them smaller. It is of the simulation alone,
+// in memory taken for the first time.
 func BenchmarkGrowth(b *testing.B) {
 	for _, g := range []struct {
 		name         string
@@ -93,46 +99,96 @@ func BenchmarkGrowth(b *testing.B) {
 	}
 }
 
-func (l load) measure(b *testing.B) {
-	b.ReportAllocs()
-	var total time.Duration
-	var peak float64
-	for b.Loop() {
-		cpu, mb := l.run(b)
-		total, peak = total+cpu, max(peak, mb)
-	}
-	cpu := total.Seconds() / float64(b.N)
-	b.ReportMetric(float64(l.n)/cpu, "requests/cpu-s")
-	b.ReportMetric(float64(l.n*l.out)/cpu, "tokens/cpu-s")
-	if peak > 0 {
-		b.ReportMetric(peak, "peak-MB")
-	}
+// measure measures a load as two benchmarks. whole-process is a run as a user has
+// it, from the start of the program to its end. simulation-alone is the second run
+// of the same plan within one process: without the start, and in memory that the
+// first one has taken from the system. Its peak-MB is the most memory that the
+// process held in the first run.
+func (l load) measure(b *testing.B, name string, p program) {
+	b.Run(name+"/whole-process", func(b *testing.B) {
+		var total time.Duration
+		for b.Loop() {
+			total += p.run(b, l.args(b))
+		}
+		l.report(b, total)
+	})
+	b.Run(name+"/simulation-alone", func(b *testing.B) {
+		b.ReportAllocs()
+		_, peak := l.run(b)
+		var total time.Duration
+		for b.Loop() {
+			total += l.again(b)
+		}
+		l.report(b, total)
+		if peak > 0 {
+			b.ReportMetric(peak, "peak-MB")
+		}
+	})
 }
 
-// run runs the load once. The peak is 0 where the system does not tell.
-func (l load) run(b *testing.B) (cpu time.Duration, peak float64) {
-	debug.FreeOSMemory()
-	forgetPeak()
-	before := cpuTime(b)
+func (l load) report(b *testing.B, total time.Duration) {
+	cpu := total.Seconds() / float64(b.N)
+	b.ReportMetric(1e3*cpu, "cpu-ms")
+	b.ReportMetric(float64(l.n)/cpu, "requests/cpu-s")
+	b.ReportMetric(float64(l.n*l.out)/cpu, "tokens/cpu-s")
+}
+
+// args are those of the run, into a directory of its own.
+func (l load) args(b *testing.B) []string {
 	args := []string{
 		"run", "--request-rate", fmt.Sprint(l.rate * float64(l.replicas)), "--num-prompts", fmt.Sprint(l.n),
 		"--replicas", fmt.Sprint(l.replicas), "--out", b.TempDir() + "/run",
 	}
 	if l.prefixes > 0 {
-		args = append(
+		return append(
 			args, "--dataset-name", "prefix_repetition", "--prefix-repetition-num-prefixes", fmt.Sprint(l.prefixes),
 			"--prefix-repetition-prefix-len", "2000", "--prefix-repetition-suffix-len", "512", "--prefix-repetition-output-len", fmt.Sprint(l.out),
 		)
-	} else {
-		args = append(args, "--dataset-name", "random", "--random-input-len", "512", "--random-output-len", fmt.Sprint(l.out))
 	}
-	env := Env{Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) string { return "" }, Args: args}
+	return append(args, "--dataset-name", "random", "--random-input-len", "512", "--random-output-len", fmt.Sprint(l.out))
+}
+
+// run runs the load in this process, which gave its free memory back before. The
+// peak is 0 where the system does not tell.
+func (l load) run(b *testing.B) (cpu time.Duration, peak float64) {
+	debug.FreeOSMemory()
+	forgetPeak()
+	cpu = l.again(b)
+	peak, _ = peakMB()
+	return cpu, peak
+}
+
+// again is run in the memory that the process has.
+func (l load) again(b *testing.B) time.Duration {
+	before := cpuTime(b)
+	env := Env{Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) string { return "" }, Args: l.args(b)}
 	if code := Main(env); code != exitOK {
 		b.Fatalf("exit %d", code)
 	}
-	cpu = cpuTime(b) - before
-	peak, _ = peakMB()
-	return cpu, peak
+	return cpuTime(b) - before
+}
+
+// program is the file of the program, as make build makes it.
+type program string
+
+func build(b *testing.B) program {
+	b.Helper()
+	file := filepath.Join(b.TempDir(), "goodput")
+	c := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", file, "goodput/cmd/goodput")
+	c.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := c.CombinedOutput(); err != nil {
+		b.Fatalf("%v: %s", err, out)
+	}
+	return program(file)
+}
+
+// run runs the program and returns the processor time of its process.
+func (p program) run(b *testing.B, args []string) time.Duration {
+	c := exec.Command(string(p), args...)
+	if err := c.Run(); err != nil {
+		b.Fatal(err)
+	}
+	return c.ProcessState.UserTime() + c.ProcessState.SystemTime()
 }
 
 func cpuTime(tb testing.TB) time.Duration {
