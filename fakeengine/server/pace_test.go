@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/url"
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -49,75 +49,143 @@ func (p *paced) run(addr string, n int, stamp func() clock.Time) error {
 	return nil
 }
 
-// BenchmarkPace holds 1000 streams of 50 tokens a second for 10 s, and reports how
-// late a token reaches its client after the end of the step that made it, and by
-// how much a stream as a whole takes longer than its steps. One replica makes
-// the tokens of all streams at the same instant; several take turns.
+// pace is a load of streams: each has so many tokens, one a step.
+type pace struct {
+	replicas, streams, tokens int
+	step                      time.Duration
+}
+
+// begin is when stream i begins. The first request of a replica sets the phase of
+// its steps.
+func (p pace) begin(i int) time.Duration {
+	if i < p.replicas {
+		return time.Duration(i) * p.step / time.Duration(p.replicas)
+	}
+	return p.step + time.Duration(i)*time.Second/time.Duration(p.streams)
+}
+
+// written stamps, token by token, when the write to the socket that held it was over.
+type written struct {
+	http.ResponseWriter
+	at    *[]clock.Time
+	stamp func() clock.Time
+	held  int // tokens since the last flush
+}
+
+func (w *written) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *written) Write(b []byte) (int, error) {
+	w.held += bytes.Count(b, []byte("data: {"))
+	return w.ResponseWriter.Write(b)
+}
+
+func (w *written) FlushError() error {
+	err := http.NewResponseController(w.ResponseWriter).Flush()
+	for now := w.stamp(); w.held > 0; w.held-- {
+		*w.at = append(*w.at, now)
+	}
+	return err
+}
+
+// BenchmarkPace holds 1000 streams of 50 tokens a second for 10 s, with the client in
+// the same process. It reports how late, after the end of the step that made it, the
+// server had written a token (ms-write-late), and how late the client had read it
+// (ms-read-late, which includes the former); and by how much a stream as a whole takes
+// longer or shorter than its steps, where it is written and where it is read. One
+// replica makes the tokens of all streams at the same instant; several take turns.
+//
+// Go looks for what has arrived on sockets when nothing else is left to run, so that
+// the client reads what belongs to one instant after most of it was written.
 func BenchmarkPace(b *testing.B) {
 	for _, replicas := range []int{1, 4} {
 		b.Run(fmt.Sprintf("replicas=%d", replicas), func(b *testing.B) {
 			for b.Loop() {
-				benchmarkPace(b, replicas, 1000, 500, 20*time.Millisecond)
+				pace{replicas: replicas, streams: 1000, tokens: 500, step: 20 * time.Millisecond}.measure(b)
 			}
 		})
 	}
 }
 
-func benchmarkPace(b *testing.B, replicas, streams, tokens int, step time.Duration) {
+func (p pace) measure(b *testing.B) {
 	g := start(b, func(c *Config) {
-		c.Replicas, c.Step = replicas, evenSteps(step)
+		c.Replicas, c.Step = p.replicas, evenSteps(p.step)
 		c.Engine.MaxNumSeqs, c.Engine.NumGPUBlocks = 1024, 1<<18
 	})
-	s := listen(b, g.Handler())
-	where, err := url.Parse(s.URL)
-	if err != nil {
-		b.Fatal(err)
+	wrote := make([][]clock.Time, p.streams)
+	for i := range wrote {
+		wrote[i] = make([]clock.Time, 0, p.tokens)
 	}
-	clients := make([]paced, streams)
-	var all sync.WaitGroup
-	runtime.GC()
-	// The first request of a replica sets the phase of its steps.
-	begin := func(i int) time.Duration {
-		if i < replicas {
-			return time.Duration(i) * step / time.Duration(replicas)
+	inner := g.Handler()
+	s := listen(b, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		i, err := strconv.Atoi(r.Header.Get(headerRequestID))
+		if err != nil {
+			b.Error(err)
+			return
 		}
-		return step + time.Duration(i)*time.Second/time.Duration(streams)
-	}
-	for i := range clients {
-		p := &clients[i]
-		p.id = strconv.Itoa(i)
-		all.Go(func() {
-			<-time.After(begin(i))
-			if err := p.run(where.Host, tokens, g.loop.Stamp); err != nil {
-				b.Error(err)
-			}
-		})
-	}
-	all.Wait()
+		inner.ServeHTTP(&written{ResponseWriter: w, at: &wrote[i], stamp: g.loop.Stamp}, r)
+	}))
+	runtime.GC()
+	read := p.client(b, strings.TrimPrefix(s.URL, "http://"), g.loop.Stamp)
 	s.Close() // every line of truth is written
-	var late []time.Duration
-	var drift []float64
+
+	var writes, reads lateness
 	for _, f := range g.truth.facts(b) {
 		i, err := strconv.Atoi(f.RequestID)
 		if err != nil {
 			b.Fatal(err)
 		}
-		at := clients[i].stamp
-		if len(at) != tokens {
-			b.Fatalf("stream %d has %d tokens", i, len(at))
+		if len(wrote[i]) != p.tokens || len(read[i]) != p.tokens {
+			b.Fatalf("%d tokens of stream %d were written, %d read", len(wrote[i]), i, len(read[i]))
 		}
-		for k, t := range at {
-			late = append(late, t.Sub(clock.Time(*f.FirstToken).Add(time.Duration(k)*step)))
-		}
-		drift = append(drift, float64(at[tokens-1]-at[0])/float64(time.Duration(tokens-1)*step)-1)
+		writes.stream(wrote[i], clock.Time(*f.FirstToken), p.step)
+		reads.stream(read[i], clock.Time(*f.FirstToken), p.step)
 	}
-	slices.Sort(late)
-	slices.Sort(drift)
-	for _, q := range []float64{0.5, 0.9, 0.99, 1} {
-		b.ReportMetric(late[int(q*float64(len(late)-1))].Seconds()*1e3, fmt.Sprintf("ms-late-p%v", 100*q))
+	writes.report(b, "write")
+	reads.report(b, "read")
+	b.ReportMetric(float64(p.streams*p.tokens)/(time.Duration(p.tokens)*p.step).Seconds(), "tokens/s")
+}
+
+// client runs the clients, all in this process, and returns when each token of each
+// stream was read.
+func (p pace) client(b *testing.B, addr string, stamp func() clock.Time) [][]clock.Time {
+	read := make([][]clock.Time, p.streams)
+	var all sync.WaitGroup
+	for i := range read {
+		c := paced{id: strconv.Itoa(i)}
+		all.Go(func() {
+			<-time.After(p.begin(i))
+			if err := c.run(addr, p.tokens, stamp); err != nil {
+				b.Error(err)
+			}
+			read[i] = c.stamp
+		})
 	}
-	b.ReportMetric(100*max(drift[len(drift)-1], -drift[0]), "%-drift-max")
-	b.ReportMetric(float64(streams*tokens)/(time.Duration(tokens)*step).Seconds(), "tokens/s")
+	all.Wait()
+	return read
+}
+
+// lateness is that of tokens, and the drift of streams, as a fraction.
+type lateness struct {
+	late  []time.Duration
+	drift float64
+}
+
+// stream takes the tokens of one stream, which were made every step from first on.
+func (l *lateness) stream(at []clock.Time, first clock.Time, step time.Duration) {
+	for k, t := range at {
+		l.late = append(l.late, t.Sub(first.Add(time.Duration(k)*step)))
+	}
+	steps := len(at) - 1
+	drift := float64(at[steps]-at[0])/float64(time.Duration(steps)*step) - 1
+	l.drift = max(l.drift, drift, -drift)
+}
+
+func (l *lateness) report(b *testing.B, what string) {
+	slices.Sort(l.late)
+	for _, q := range []float64{0.5, 0.99, 1} {
+		b.ReportMetric(l.late[int(q*float64(len(l.late)-1))].Seconds()*1e3, fmt.Sprintf("ms-%s-late-p%v", what, 100*q))
+	}
+	b.ReportMetric(100*l.drift, "%-"+what+"-drift-max")
 }
 
 // idleMB is what a replica of an H100 with an 8B model, on a port of its own, holds
