@@ -26,7 +26,7 @@ const (
 	// they bound the memory of a writer or reader of a segment. A run that is known to
 	// be short has row groups of a quarter of its rows, since most of what it costs to
 	// write or read those is to take memory for the first time.
-	rowGroupRows  = 40 * batchRows
+	rowGroupRows  = 20 * batchRows
 	rowGroupParts = 4
 	rowGroupLists = 16 << 20
 

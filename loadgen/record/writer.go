@@ -17,12 +17,12 @@ const (
 	defaultSegmentRows  = 200_000
 	defaultSegmentSpan  = 60_000_000_000 // ns
 	defaultLatencySpan  = 10_000_000_000 // ns
-	defaultQueueBatches = 128
-	// virtualQueueBatches is enough where the writer of rows waits for the disk,
-	// and few enough for the rows to be still in the processor's cache.
-	virtualQueueBatches = 3
+	defaultQueueBatches = 64
+	// virtualQueueBatches is enough where the writer of rows waits for the disk: one to
+	// fill and one to write. More would be memory that a short run takes for nothing.
+	virtualQueueBatches = 2
 	// batchRows is how many rows go to the Parquet file at a time.
-	batchRows = 256
+	batchRows = 512
 )
 
 // The writer's own entries in the counters of the manifest.
