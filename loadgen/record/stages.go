@@ -2,8 +2,7 @@ package record
 
 // logRows appends rows to the write-ahead files, in the order of Write, and
 // hands full batches on. It writes whatever has come since the last time, so
-// that a row waits for at most one write to the disk. In a virtual run it only
-// hands on.
+// that a row waits for at most one write to the disk.
 func (w *Writer) logRows(log *walWriter) {
 	defer close(w.full)
 	segment := 1
@@ -37,7 +36,7 @@ func (w *Writer) logRows(log *walWriter) {
 func (w *Writer) appendRows(log *walWriter, segment int, b *batch, n int) error {
 	rows := b.rows[b.logged:n]
 	b.logged = n
-	if w.virtual || len(rows) == 0 || w.Err() != nil {
+	if len(rows) == 0 || w.Err() != nil {
 		return nil
 	}
 	if log.out == nil {

@@ -66,7 +66,7 @@ func Expect(rows int) Option { return func(c *config) { c.expected = max(0, rows
 // first appends rows to the write-ahead file as soon as they come, the second
 // turns batches of them into Parquet and removes the write-ahead file of each
 // segment that is complete. Rows of a virtual run are safe when their row group
-// is written, without a write-ahead file. Neither holds up the caller: when the disk is so
+// is written: without a write-ahead file, and without the first goroutine. Neither holds up the caller: when the disk is so
 // slow that the queue is full, rows are dropped and counted. A failing disk
 // stops the recording, not the caller.
 type Writer struct {
@@ -75,7 +75,7 @@ type Writer struct {
 	virtual bool
 
 	wake chan struct{} // capacity 1: there is something for logRows
-	full chan *batch   // from logRows to writeSegments
+	full chan *batch   // to writeSegments, from logRows or, in a virtual run, from Write
 	done chan struct{}
 
 	mu      sync.Mutex
@@ -212,7 +212,9 @@ func (w *Writer) start(dir string, m Meta) error {
 	if err != nil {
 		return errors.Join(err, log.close())
 	}
-	go w.logRows(newWALWriter(cols))
+	if !w.virtual {
+		go w.logRows(newWALWriter(cols))
+	}
 	go w.writeSegments(made, seg, log)
 	return nil
 }
@@ -255,16 +257,15 @@ func (w *Writer) Write(r *Request) {
 	}
 	w.segRows++
 	w.counts.accepted++
-	wake := !w.virtual
 	if w.segRows >= w.cfg.segmentRows || w.cur.n == batchRows {
 		w.seal(w.segRows >= w.cfg.segmentRows)
-		wake = true
 	}
-	if wake {
-		select {
-		case w.wake <- struct{}{}:
-		default:
-		}
+	if w.virtual {
+		return
+	}
+	select {
+	case w.wake <- struct{}{}:
+	default:
 	}
 }
 
@@ -335,7 +336,11 @@ func (w *Writer) take() bool {
 // if the batch is empty.
 func (w *Writer) seal(last bool) {
 	w.cur.last = last
-	w.sealed = append(w.sealed, w.cur)
+	if w.virtual {
+		w.full <- w.cur // has room for all batches that there are
+	} else {
+		w.sealed = append(w.sealed, w.cur)
+	}
 	w.cur = nil
 	if last {
 		w.segRows = 0
@@ -376,7 +381,11 @@ func (w *Writer) Close(f Final) error {
 	}
 	w.room.Broadcast()
 	w.mu.Unlock()
-	close(w.wake)
+	if w.virtual {
+		close(w.full)
+	} else {
+		close(w.wake)
+	}
 	<-w.done
 
 	w.mu.Lock()
