@@ -43,13 +43,14 @@ func (d Dispersion) differs() bool {
 func (a *Arrivals) Known() bool { return a.N > 2 }
 
 // Verdict says in a word how the delivered arrivals compare with the intended ones:
-// bunched if counts in bins vary otherwise than they were to, jittered if only gaps do
+// bunched if counts in bins vary otherwise than they were to or more than 1 % were sent
+// in bursts, jittered if only gaps do
 // (KS above 0.1), as scheduled, or unknown for fewer than three.
 func (a *Arrivals) Verdict() string {
 	switch {
 	case !a.Known():
 		return "unknown"
-	case a.Short.differs() || a.Long.differs():
+	case a.Short.differs() || a.Long.differs() || 100*a.InBursts > a.N:
 		return "bunched"
 	case a.KS > 0.1:
 		return "jittered"

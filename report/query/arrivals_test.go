@@ -38,6 +38,9 @@ func TestArrivalsInBursts(t *testing.T) {
 	if got.Bursts != 20 || got.InBursts != 100 || got.Largest != 5 {
 		t.Errorf("%d bursts of %d, largest %d", got.Bursts, got.InBursts, got.Largest)
 	}
+	if got.Verdict() != "bunched" {
+		t.Errorf("verdict %q", got.Verdict())
+	}
 	if got.KS < 0.04 || got.KS > 0.07 {
 		t.Errorf("KS %v", got.KS)
 	}
