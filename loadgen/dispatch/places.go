@@ -111,5 +111,8 @@ func (l *lanes) Fire(now clock.Time) {
 // underway reports whether the thread had begun, or was on its way to its first step,
 // before the run.
 func (t *thread) underway() bool {
-	return t.s.plan.Underway && (t.number == 0 || t.plan.Spawn < 0)
+	for t.number > 0 && t.plan.Spawn < 0 {
+		t = &t.s.threads[t.plan.Parent]
+	}
+	return t.s.plan.Underway && t.number == 0
 }

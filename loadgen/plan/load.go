@@ -164,7 +164,7 @@ func (p Plan) Hash() string {
 // dataset carries arrival times, rows how many requests, or sessions, it holds (0: as
 // many as are asked for).
 func (p Plan) WithDefaults(timed bool, rows int) Plan {
-	if p.Arrival == "" && p.Concurrency == 0 {
+	if p.Arrival == "" && p.Concurrency == 0 && p.SessionsConcurrency == 0 {
 		switch {
 		case timed && !p.Ramped():
 			p.Arrival = "trace"

@@ -174,10 +174,17 @@ type Plan struct {
 	RandomRange    float64 `yaml:"random-range-ratio" group:"dataset" help:"lengths are uniform within len*(1-r) and len*(1+r), 0 <= r < 1"`
 	DisableShuffle bool    `yaml:"disable-shuffle" group:"dataset" help:"keep the generator's order (prefix by prefix) instead of a seeded shuffle"`
 
-	AgentPreset   string        `yaml:"agent-preset" group:"dataset" help:"sessions of --dataset-name agent: coding (200k tokens of context), coding-128k, chat, toolagent, smoke"`
-	AgentConfig   string        `yaml:"agent-config,omitempty" group:"dataset" help:"YAML file with parameters that differ from --agent-preset: tenants, shape, context, append, wait, fanout, compaction, prefix_break (go doc goodput/datasets/agent.Config)"`
-	SessionsRate  Rate          `yaml:"sessions-rate" group:"dataset" help:"mean arrivals of sessions per second, by --arrival and --burstiness; inf: all at once. Later steps are due when those before them end"`
-	NumSessions   int           `yaml:"num-sessions" group:"dataset" help:"number of sessions; 0: what --duration holds, or 100"`
+	AgentPreset         string        `yaml:"agent-preset" group:"dataset" help:"sessions of --dataset-name agent: coding (200k tokens of context), coding-128k, chat, toolagent, smoke"`
+	AgentConfig         string        `yaml:"agent-config,omitempty" group:"dataset" help:"YAML file with parameters that differ from --agent-preset: tenants, shape, context, append, wait, fanout, compaction, prefix_break (go doc goodput/datasets/agent.Config)"`
+	SessionsRate        Rate          `yaml:"sessions-rate" group:"dataset" help:"mean arrivals of sessions per second, by --arrival and --burstiness; inf: all at once. Later steps are due when those before them end"`
+	NumSessions         int           `yaml:"num-sessions" group:"dataset" help:"number of sessions; 0: what --duration holds, or 100"`
+	MaxLiveSessions     int           `yaml:"max-live-sessions" group:"dataset" help:"most sessions that are live at a time, of a schedule that goes on regardless; 0: no bound"`
+	SessionsOverflow    string        `yaml:"sessions-overflow" group:"dataset" help:"what becomes of a session beyond --max-live-sessions: queue (it begins when another one ends, and is as late), drop (it is not run, and recorded as dropped)"`
+	SessionsConcurrency int           `yaml:"sessions-concurrency" group:"dataset" help:"closed loop: so many sessions are live at all times, and where one ends the next one begins, until --num-sessions or --duration; a slow server is then offered less, which every output says; 0: sessions arrive at --sessions-rate"`
+	StationaryStart     bool          `yaml:"stationary-start,omitempty" group:"dataset" help:"begin with the sessions of --dataset-name agent that earlier arrivals would have left under way, each somewhere within, their first requests as warm-up; how many follows from --service-rate and --service-delay. Otherwise no session is live at first"`
+	ServiceRate         float64       `yaml:"service-rate" group:"dataset" help:"tokens per second that --plan and --stationary-start take an answer to come at"`
+	ServiceDelay        time.Duration `yaml:"service-delay" group:"dataset" help:"time beside its tokens that they take an answer to need"`
+
 	SessionsDrain time.Duration `yaml:"sessions-drain" group:"dataset" help:"wait this long after the last arrival for unfinished sessions; those left are censored"`
 	AgentInFlight int           `yaml:"agent-max-inflight" group:"dataset" help:"most steps of one session in flight, its sub-agents among them; 0: no bound"`
 	AgentOnError  string        `yaml:"agent-on-error" group:"dataset" help:"after a failed step: abort (the session has failed), continue (with the planned text)"`
@@ -272,6 +279,9 @@ func Default() Plan {
 		RAGQuestion:               64,
 		RAGOutput:                 128,
 		AgentPreset:               "coding-128k",
+		SessionsOverflow:          "queue",
+		ServiceRate:               40.7,
+		ServiceDelay:              time.Second,
 		SessionsDrain:             30 * time.Minute,
 		AgentInFlight:             5,
 		AgentOnError:              "abort",

@@ -42,6 +42,10 @@ const (
 	TargetModel      = "model" // name on the wire, of a server
 )
 
+// DatasetLoop is the key of Dataset that tells a closed loop, of so many sessions: a
+// slow server is offered less. An open loop has none.
+const DatasetLoop = "closed_loop_sessions"
+
 // CounterWarmups counts the requests of the warm-up, which the account includes;
 // CounterWarmupFailed those of them that did not succeed.
 const (

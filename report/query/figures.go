@@ -113,9 +113,9 @@ func (f *Figures) Failed() int64 {
 func (f *Figures) Rated() bool { return f.Window > 0 && f.Scheduled > 1 }
 
 // Offered is the mean rate of the schedule in requests per second; ok is false
-// when there is none.
+// when there is none, as in a closed loop.
 func (f *Figures) Offered() (rate float64, ok bool) {
-	if !f.Rated() {
+	if !f.Rated() || f.Manifest.Dataset[record.DatasetLoop] != "" {
 		return 0, false
 	}
 	return float64(f.Scheduled) / f.Window.Seconds(), true

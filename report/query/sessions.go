@@ -18,13 +18,16 @@ type Sessions struct {
 	Outcomes [record.NumSessionOutcome]int64
 	// Steps are the planned requests, of which so many succeeded or were never sent.
 	Steps, StepsOK, StepsUnsent int64
+	// Underway sessions began before the run, so that their times are unknown; Queued
+	// ones waited for a place among the live sessions.
+	Underway, Queued int64
 	// Threads counts the main threads and sub-agents.
 	Threads int64
 	// Met sessions met the SLO, of those that were Judged: all but the censored ones
 	// and those of which it is unknown. SLO is false when none was judged.
 	SLO         bool
 	Met, Judged int64
-	// Metrics are those of completed sessions: sct, model_time, wait_time, session_lag;
+	// Metrics are those of sessions that began in the run and completed: sct, model_time, wait_time, session_lag;
 	// and turn_response, of all turns that came to their end.
 	Metrics []Metric
 	// Slowdown is a ratio, of the completed sessions of which it is known.
@@ -130,6 +133,12 @@ func (r *sessionReader) add(s *record.Session) error {
 	r.Steps += int64(s.StepsPlanned)
 	r.StepsOK += int64(s.StepsOK)
 	r.StepsUnsent += int64(s.StepsUnsent)
+	if s.Underway {
+		r.Underway++
+	}
+	if s.Queued > 0 {
+		r.Queued++
+	}
 	if s.SLOMet != record.Unknown {
 		r.SLO = true
 		r.Judged++
@@ -139,7 +148,11 @@ func (r *sessionReader) add(s *record.Session) error {
 	}
 	t := r.tenant(s.Tenant)
 	t.N++
-	for i, d := range s.Turns {
+	turns := s.Turns
+	if s.Underway {
+		turns = nil // the first one began before the run, and the others have no numbers
+	}
+	for i, d := range turns {
 		r.turns.Add(d)
 		t.turn.Add(d)
 		r.byTur[bucketOf(byTurn, int32(i)+1)].Add(d)

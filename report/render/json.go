@@ -23,6 +23,7 @@ type jsonReport struct {
 	Arrivals    jsonArrivals          `json:"arrivals"`
 	WindowS     float64               `json:"window_s"`
 	Requests    int64                 `json:"requests"`
+	ClosedLoop  *string               `json:"closed_loop_sessions"`
 	OfferedRPS  *float64              `json:"offered_rps"`
 	AchievedRPS *float64              `json:"achieved_rps"`
 	OutputTokS  *float64              `json:"output_tok_s"`
@@ -112,6 +113,9 @@ func JSON(w io.Writer, r *Report) error {
 	}
 	if all, _, ok := r.attainment(); ok {
 		out.Attainment = &all
+	}
+	if n := r.Manifest.Dataset[record.DatasetLoop]; n != "" {
+		out.ClosedLoop = &n
 	}
 	if r.SLO != "" {
 		out.SLO = &r.SLO

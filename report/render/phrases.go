@@ -17,7 +17,9 @@ func (r *Report) loadText() string {
 	case r.Scheduled > 1:
 		b.WriteString(", all at once")
 	}
-	if v, ok := r.Offered(); ok && r.closed() {
+	if n := r.Manifest.Dataset[record.DatasetLoop]; n != "" {
+		fmt.Fprintf(&b, ", closed-loop: %s sessions live at all times, no rate was offered", n)
+	} else if v, ok := r.Offered(); ok && r.closed() {
 		b.WriteString(", closed-loop")
 	} else if ok {
 		fmt.Fprintf(&b, ", offered %.4g/s", v)

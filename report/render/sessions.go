@@ -27,6 +27,12 @@ func (r *Report) sessions(b *strings.Builder) {
 	if s.StepsUnsent > 0 {
 		fmt.Fprintf(b, ", %d never sent", s.StepsUnsent)
 	}
+	if s.Underway > 0 {
+		fmt.Fprintf(b, "; %d were under way before the run and have no times", s.Underway)
+	}
+	if s.Queued > 0 {
+		fmt.Fprintf(b, "; %d waited for a place among the live ones", s.Queued)
+	}
 	fmt.Fprintf(b, "\n%-17s %8s %10s %10s %10s %10s %10s %10s\n", "  of completed", "n", "mean", "p50", "p90", "p95", "p99", "max")
 	for _, m := range s.Metrics {
 		row(b, "  "+m.Name+" s", &m.Summary)
@@ -145,6 +151,8 @@ type jsonSessions struct {
 	N           int64                 `json:"n"`
 	Outcomes    map[string]int64      `json:"outcomes"`
 	Threads     int64                 `json:"threads"`
+	Underway    int64                 `json:"underway"`
+	Queued      int64                 `json:"queued"`
 	Steps       int64                 `json:"steps"`
 	StepsUnsent int64                 `json:"steps_unsent"`
 	Metrics     map[string]jsonMetric `json:"metrics"`
@@ -184,7 +192,7 @@ func (r *Report) sessionsJSON() *jsonSessions {
 		return nil
 	}
 	out := &jsonSessions{
-		N: s.N, Outcomes: map[string]int64{}, Threads: s.Threads, Steps: s.Steps, StepsUnsent: s.StepsUnsent,
+		N: s.N, Outcomes: map[string]int64{}, Threads: s.Threads, Underway: s.Underway, Queued: s.Queued, Steps: s.Steps, StepsUnsent: s.StepsUnsent,
 		Metrics: map[string]jsonMetric{}, SCTBySteps: map[string]jsonMetric{}, ByTurn: map[string]jsonMetric{},
 		Slowdown: ratioJSON(s.Slowdown), Tenants: []jsonTenant{}, Others: s.OtherTenants,
 		Goodput: maybe(r.sessionGoodput()),

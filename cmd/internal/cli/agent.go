@@ -30,6 +30,9 @@ type sessionLoad struct {
 	config []byte     // of --agent-config; nil: none
 	// recorded are the sessions of a trace; nil: they are generated.
 	recorded *trace.Sessions
+	// past is where the sessions come from that are underway at first; nil: none are.
+	past     *agent.Set
+	underway *datasets.Population
 }
 
 // openLoad makes what the plan asks: a set of requests, or sessions.
@@ -64,7 +67,11 @@ func openSessions(p plan.Plan) (*sessionLoad, plan.Plan, error) {
 		}
 	}
 	n := p.NumSessions
-	if n == 0 {
+	switch {
+	case n > 0:
+	case p.SessionsConcurrency > 0:
+		n = mostConcurrent
+	default:
 		if n, err = arriving(&p, p.SessionsRate); err != nil {
 			return nil, p, err
 		}
@@ -73,13 +80,28 @@ func openSessions(p plan.Plan) (*sessionLoad, plan.Plan, error) {
 	if err != nil {
 		return nil, p, err
 	}
-	set, err = set.Scoped(agent.Scope(p.AgentScope), p.Seed)
-	return &sessionLoad{sessionSet: set, agent: set, config: text}, p, err
+	load := &sessionLoad{sessionSet: set, agent: set, config: text}
+	if p.StationaryStart {
+		if err = load.populate(c, &p); err != nil {
+			return nil, p, err
+		}
+	}
+	return load, p, load.scope(agent.Scope(p.AgentScope), p.Seed)
 }
 
-// sessionArrivals makes the arrivals of sessions.
+// mostConcurrent is the number of sessions of a closed loop that only --duration ends.
+const mostConcurrent = 1 << 30
+
+// sessionArrivals makes the arrivals of sessions; nil: those of a closed loop.
 func sessionArrivals(p *plan.Plan, set *sessionLoad) (schedule.Source, error) {
-	c, err := generated(p, p.SessionsRate, set.Sessions())
+	if p.SessionsConcurrency > 0 {
+		return nil, nil
+	}
+	first := 0
+	if set.underway != nil {
+		first = set.underway.Underway()
+	}
+	c, err := generated(p, p.SessionsRate, set.Sessions()-first)
 	if err != nil {
 		return nil, err
 	}
@@ -89,15 +111,12 @@ func sessionArrivals(p *plan.Plan, set *sessionLoad) (schedule.Source, error) {
 	if err := checkSpan(c, "--sessions-rate"); err != nil {
 		return nil, err
 	}
-	return schedule.New(c)
+	source, err := schedule.New(c)
+	if err != nil || first == 0 {
+		return source, err
+	}
+	return &behind{n: uint64(first), then: source}, nil
 }
-
-// serviceRate and serviceDelay are what a dry run takes an answer to cost: the pace of
-// a served model for one user.
-const (
-	serviceRate  = 40.7 // tokens per second
-	serviceDelay = time.Second
-)
 
 // previewed is the most sessions that a dry run plans.
 const previewed = 12_000
@@ -112,10 +131,11 @@ type expected struct {
 	wall                        []time.Duration
 }
 
-// preview plans the first sessions, and takes each answer to last as long as
-// serviceRate says. Threads of a session are walked on one critical path.
-func preview(set *sessionLoad, block int, live bool) expected {
+// preview plans the first sessions that arrive, and takes each answer to come at the
+// pace. Threads of a session are walked on one critical path.
+func preview(set datasets.SessionSet, block int, live bool, pace datasets.Pace) expected {
 	e := expected{live: live}
+	course := datasets.NewCourse(pace)
 	var s datasets.Session
 	seen := map[uint64]bool{}
 	for i := range min(set.Sessions(), previewed) {
@@ -124,7 +144,7 @@ func preview(set *sessionLoad, block int, live bool) expected {
 		e.threads += len(s.Threads)
 		e.requests += s.Steps()
 		e.steps = append(e.steps, s.Steps())
-		e.wall = append(e.wall, wall(&s))
+		e.wall = append(e.wall, course.Run(&s))
 		for k := range s.Threads {
 			e.walk(&s, k, block, seen)
 		}
@@ -183,35 +203,10 @@ func leading(spans []datasets.Span, seen map[uint64]bool) int {
 	return n
 }
 
-// wall is how long the main thread takes, and those that it waits for.
-func wall(s *datasets.Session) time.Duration {
-	ends := make([][]time.Duration, len(s.Threads))
-	var run func(k int, from time.Duration)
-	run = func(k int, from time.Duration) {
-		at := from
-		for n := range s.Threads[k].Steps {
-			st := &s.Threads[k].Steps[n]
-			for c := k + 1; c < len(s.Threads); c++ {
-				if t := &s.Threads[c]; t.Parent == k && t.Join == n && len(ends[c]) > 0 {
-					at = max(at, ends[c][len(ends[c])-1])
-				}
-			}
-			at += st.Wait + serviceDelay + time.Duration(float64(st.Out)/serviceRate*1e9)
-			ends[k] = append(ends[k], at)
-			for c := k + 1; c < len(s.Threads); c++ {
-				if t := &s.Threads[c]; t.Parent == k && t.Spawn == n {
-					run(c, at)
-				}
-			}
-		}
-	}
-	run(0, 0)
-	return ends[0][len(ends[0])-1]
-}
-
 // writePreview prints the expected figures.
 func writePreview(w io.Writer, p *plan.Plan, set *sessionLoad) {
-	e := preview(set, p.EngineBlockSize, p.LiveHistory())
+	pace := paceOf(p)
+	e := preview(set.arriving(), p.EngineBlockSize, p.LiveHistory(), pace)
 	per := func(n int64) float64 { return float64(n) / float64(e.sessions) }
 	var all time.Duration
 	for _, d := range e.wall {
@@ -225,11 +220,17 @@ func writePreview(w io.Writer, p *plan.Plan, set *sessionLoad) {
 		per(e.in), per(e.out), float64(e.in)/float64(e.requests), float64(e.out)/float64(e.requests))
 	fmt.Fprintf(w, "planned hit %.1f %% of the prompt tokens\n", 100*float64(e.hit)/float64(e.in))
 	fmt.Fprintf(w, "duration   mean %.4g s, p50 %.4g s, p90 %.4g s a session, with answers of %v and %.1f tokens/s\n",
-		mean, at(e.wall, .5).Seconds(), at(e.wall, .9).Seconds(), serviceDelay, serviceRate)
+		mean, at(e.wall, .5).Seconds(), at(e.wall, .9).Seconds(), pace.Delay, pace.Rate)
 	if r := float64(p.SessionsRate); r > 0 && !math.IsInf(r, 1) {
 		fmt.Fprintf(w, "offered    %.4g requests/s, %.4g prompt tokens/s of which %.4g uncached, %.4g output tokens/s\n",
 			r*per(int64(e.requests)), r*per(e.in), r*per(e.in-e.hit), r*per(e.out))
 		fmt.Fprintf(w, "live       %.4g sessions, when as many end as arrive\n", r*mean)
+	}
+	if n := p.SessionsConcurrency; n > 0 {
+		fmt.Fprintf(w, "closed-loop %d sessions are live at all times: at this pace %.4g sessions and %.4g requests end a second\n", n, float64(n)/mean, float64(n)/mean*per(int64(e.requests)))
+	}
+	if u := set.underway; u != nil {
+		fmt.Fprintf(w, "underway   %s\n", populationText(u))
 	}
 	fmt.Fprintf(w, "KV cache   %.4g tokens of distinct content a session\n", per(e.unique))
 	if set.agent == nil {
@@ -252,7 +253,15 @@ func describeSessions(w io.Writer, s *session) {
 	if s.plan.Duration > 0 && s.plan.NumSessions > 0 {
 		upTo = "up to "
 	}
-	fmt.Fprintf(w, "           %s%d sessions (--plan tells what to expect of them)\n", upTo, s.sessions.Sessions())
+	switch n := s.sessions.arriving().Sessions(); {
+	case s.plan.SessionsConcurrency > 0 && s.plan.NumSessions == 0:
+		fmt.Fprintf(w, "           sessions for %v (--plan tells what to expect of them)\n", s.plan.Duration)
+	default:
+		fmt.Fprintf(w, "           %s%d sessions (--plan tells what to expect of them)\n", upTo, n)
+	}
+	if u := s.sessions.underway; u != nil {
+		fmt.Fprintf(w, "           %s\n", populationText(u))
+	}
 	for _, note := range sessionNotes(s.sessions.recorded, s.plan.SessionsDrain) {
 		fmt.Fprintf(w, "           %s\n", note)
 	}
@@ -260,9 +269,14 @@ func describeSessions(w io.Writer, s *session) {
 	switch r := s.plan.SessionsRate; {
 	case r.Inf():
 		fmt.Fprintln(w, "arrivals   all sessions at once")
+	case s.plan.SessionsConcurrency > 0:
+		fmt.Fprintf(w, "arrivals   closed-loop: %d sessions are live at all times, and one begins where another ends\n", s.plan.SessionsConcurrency)
 	case r == 0:
 		fmt.Fprintf(w, "arrivals   %s, as recorded; later steps as those before them end\n", s.plan.Arrival)
 	default:
 		fmt.Fprintf(w, "arrivals   %s, %s sessions/s; later steps as those before them end\n", s.plan.Arrival, r)
+	}
+	if n := s.plan.MaxLiveSessions; n > 0 {
+		fmt.Fprintf(w, "           at most %d are live: %s\n", n, map[string]string{"queue": "others wait", "drop": "others are dropped"}[s.plan.SessionsOverflow])
 	}
 }

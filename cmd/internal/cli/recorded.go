@@ -13,7 +13,7 @@ import (
 // tells how long, or tells nothing of time; where it tells when each step was sent and
 // not how long it was waited for, these times are what is known.
 func sessionMode(t *trace.Table, p *plan.Plan) (string, error) {
-	asked := p.SessionsRate != 0 || p.NumSessions != 0
+	asked := p.SessionsRate != 0 || p.NumSessions != 0 || p.SessionsConcurrency != 0
 	switch {
 	case t.Sessions() == 0 && (asked || p.TraceSessions == plan.SessionsClosed):
 		return "", fmt.Errorf("--trace-sessions: %s holds no sessions: leave it out, and use --request-rate and --num-prompts", p.DatasetPath)
@@ -40,7 +40,7 @@ func openRecorded(t *trace.Table, p plan.Plan) (*sessionLoad, plan.Plan, error) 
 	}
 	n := set.Sessions()
 	switch {
-	case !set.Timed() && p.SessionsRate == 0:
+	case !set.Timed() && p.SessionsRate == 0 && p.SessionsConcurrency == 0:
 		return nil, p, fmt.Errorf("--sessions-rate: %s does not say when its %d sessions arrived: how many a second? give a number, or inf for all at once", p.DatasetPath, n)
 	case !set.Timed() && p.Arrival == "trace":
 		return nil, p, fmt.Errorf("--arrival: %s does not say when its sessions arrived", p.DatasetPath)

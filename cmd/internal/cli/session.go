@@ -245,12 +245,8 @@ func (s *session) asked() fmt.Stringer {
 
 // openSessions makes c offer sessions. salt names the run.
 func (s *session) openSessions(c *dispatch.Config, salt uint64) error {
-	if s.sessions.agent != nil {
-		set, err := s.sessions.agent.Scoped(agent.Scope(s.plan.AgentScope), salt)
-		if err != nil {
-			return fmt.Errorf("--agent-cache-scope: %w", err)
-		}
-		s.sessions.sessionSet = set
+	if err := s.sessions.scope(agent.Scope(s.plan.AgentScope), salt); err != nil {
+		return err
 	}
 	if r := s.sessions.recorded; r != nil && r.PrefixesUnknown() {
 		c.PlannedCached, c.PoolCached = nil, nil
@@ -268,6 +264,10 @@ func (s *session) openSessions(c *dispatch.Config, salt uint64) error {
 	}
 	if s.ended, err = record.NewSessionLog(s.dir, s.stamp == nil, complete); err != nil {
 		return fmt.Errorf("--out: %w", err)
+	}
+	c.MaxSessions, c.DropSessions = s.plan.MaxLiveSessions, s.plan.SessionsOverflow == "drop"
+	if c.Concurrent = s.plan.SessionsConcurrency; c.Concurrent > 0 {
+		c.Source, c.Until = nil, clock.Time(s.plan.Duration)
 	}
 	c.Drain, c.RecordSession = s.plan.SessionsDrain, s.ended.Write
 	return nil
@@ -301,6 +301,9 @@ func (s *session) describeDataset() map[string]string {
 	out := map[string]string{"text": s.asked().String()}
 	if s.sessions == nil {
 		out[record.DatasetCache] = s.plan.Cache
+	}
+	if n := s.plan.SessionsConcurrency; n > 0 {
+		out[record.DatasetLoop] = strconv.Itoa(n)
 	}
 	return out
 }
