@@ -283,6 +283,7 @@ func (s *session) completer(c *dispatch.Config) (func(*record.Session), error) {
 	if err != nil {
 		return nil, err
 	}
+	o.set = s.sessions.arriving() // which has them by their numbers
 	return func(r *record.Session) {
 		o.complete(r)
 		r.SLOMet = s.slo.MetSession(r)
