@@ -23,6 +23,7 @@ type attempt struct {
 	sink target.Sink
 
 	route   router.Request
+	gate    *gate
 	replica int // that answers
 	seq     engine.Seq
 	// remote: a prefill replica computes the prompt, routed there as prompted, and
@@ -116,7 +117,7 @@ func (a *attempt) Tokens(s *engine.Seq, now clock.Time, n int) {
 	if !a.answered {
 		a.answered = true
 		a.pool.ttft.Remove(&a.ttft)
-		a.pool.fleet.FirstToken(&a.route, a.replica-a.pool.first, now)
+		a.gate.fleet.FirstToken(&a.route, a.replica-a.pool.first, now)
 		a.head(now, statusOK)
 	}
 	if a.garbled() {
@@ -226,7 +227,7 @@ func (a *attempt) leave(status int) {
 	if a.answered {
 		e.FirstToken = a.seq.FirstToken
 	}
-	a.pool.fleet.Done(&a.route, a.replica-a.pool.first, e)
+	a.gate.fleet.Done(&a.route, a.replica-a.pool.first, e)
 }
 
 // account fills in the result with what the engine measured; ended is Never if

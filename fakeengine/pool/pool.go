@@ -12,6 +12,7 @@ import (
 	"goodput/fakeengine/router"
 	"goodput/fakeengine/steptime"
 	"goodput/loadgen/clock"
+	"goodput/loadgen/rng"
 	"goodput/loadgen/target"
 )
 
@@ -29,6 +30,8 @@ type Config struct {
 	Step func(replica int) steptime.Model
 	// Policy picks the replica that answers. It belongs to the pool from then on.
 	Policy router.Policy
+	// Routers are further ones, and how old is what they see.
+	Routers Routers
 	// Loop is where everything happens.
 	Loop clock.Loop
 	// TTFTTimeout and RequestTimeout are the sender's patience, from the intended
@@ -50,7 +53,8 @@ type Pool struct {
 	// number first on.
 	engines []*engine.Engine
 	names   []string // replica i as results name it
-	fleet   *router.Fleet
+	gates   []*gate
+	toss    rng.Stream // which of several gates a request comes to
 	first   int
 	block   int // tokens of a KV block
 
@@ -105,11 +109,10 @@ func New(c Config) (*Pool, error) {
 	p.patience = [2]time.Duration{c.TTFTTimeout, c.RequestTimeout}
 	p.ttft.Init(c.Loop, uint64(target.CauseTTFTTimeout))
 	p.total.Init(c.Loop, uint64(target.CauseTotalTimeout))
-	fleet, err := router.NewFleet(c.Policy, c.Replicas, p.observe)
-	if err != nil {
-		return nil, fmt.Errorf("setting up the router of the pool: %w", err)
+	if err := p.openGates(&c); err != nil {
+		return nil, err
 	}
-	p.fleet, p.routed = fleet, fleet.Reads(router.PrefixHashes)
+	var err error
 	if c.Prefill != nil {
 		if p.prefill, err = disagg.New(*c.Prefill, c.Replicas, c.Loop, p.Engine); err != nil {
 			return nil, fmt.Errorf("setting up the pool: %w", err)
@@ -149,10 +152,8 @@ func (p *Pool) Start(r *target.Request, s target.Sink) {
 		s.Event(target.Event{At: now, Kind: k})
 	}
 	p.live[r] = a
-	p.picking = a
-	if a.replica = p.fleet.Pick(&a.route); a.replica != router.None {
-		a.replica += p.first
-	}
+	a.gate = p.gate()
+	a.replica = a.gate.pick(a)
 	if err := p.submit(a); err != nil {
 		a.turnAway(err)
 		return
@@ -196,28 +197,12 @@ func (p *Pool) First() int { return p.first }
 // Engine is replica i.
 func (p *Pool) Engine(i int) *engine.Engine { return p.engines[i] }
 
-// Load is what its router believes of replica i.
+// Load is what its router believes of replica i; of several routers the first one's.
 func (p *Pool) Load(i int) router.Load {
 	if i < p.first {
 		return p.prefill.Fleet().Load(i)
 	}
-	return p.fleet.Load(i - p.first)
-}
-
-// observe is what the router sees of an engine that answers: its state of this
-// instant.
-func (p *Pool) observe(i int, r *router.Request, l *router.Load) {
-	e := p.engines[p.first+i]
-	s := e.Stats()
-	l.Waiting, l.Running, l.KVUsed = s.Waiting, s.Running, s.KVUsed
-	l.AsOf = p.loop.Now()
-	if p.fleet.Reads(router.EngineCache) {
-		l.Cached = e.CachedTokens(&p.picking.seq)
-	}
-	if p.fleet.Reads(router.EngineAdapters) {
-		p.running, p.waiting = e.AppendAdapters(p.running[:0], p.waiting[:0])
-		l.Adapter = router.StateOf(r.Adapter, p.running, p.waiting, p.loras)
-	}
+	return p.gates[0].fleet.Load(i - p.first)
 }
 
 // take returns an attempt that nobody uses: one that has ended, or a new one.

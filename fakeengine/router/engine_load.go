@@ -81,12 +81,14 @@ func leastReportedRule() rule {
 			Params: []Param{
 				{Name: "own", Default: "0", Help: "weight of a request that this router sent since the report"},
 				{Name: "d", Default: "0", Help: "samples to compare; 0: all replicas"},
+				{Name: "tie", Default: "rand", Help: "among equals: rand (equal chance) or first"},
 			},
 		},
 		build: func(a *args, seed uint64) Policy {
 			return &leastReported{
 				own: a.float("own", 0, 1e6), d: a.int("d", 0, maxChoices), named: a.named(),
-				best: best{rand: rng.New(seed, "router/least-reported", 0)}, rand: rng.New(seed, "router/least-reported/samples", 0),
+				best: best{rand: rng.New(seed, "router/least-reported", 0), first: a.choice("tie", "rand", "first") == "first"},
+				rand: rng.New(seed, "router/least-reported/samples", 0),
 			}
 		},
 	}

@@ -46,6 +46,11 @@ type Plan struct {
 	KVTransferBandwidth float64       `yaml:"kv-transfer-bandwidth" group:"pool" help:"GB/s of that link, a GPU and direction; 0: by the profile"`
 	KVTransferLatency   time.Duration `yaml:"kv-transfer-latency" group:"pool" help:"time before the first byte of a transfer; 0: by the profile"`
 
+	// How many routers there are, and what they see.
+	Routers       int           `yaml:"routers" group:"routers" help:"routers that share the load, each request coming to any of them; each knows only its own requests"`
+	Scrape        time.Duration `yaml:"scrape-interval" group:"routers" help:"how often routers read what engines report, such as 50ms (llm-d) or 30s (vLLM production stack); 0: at each pick"`
+	ScrapeStagger bool          `yaml:"scrape-stagger" group:"routers" help:"spread the instants at which routers read over the interval; otherwise all read at the same ones"`
+
 	Speed Speed `yaml:"speed" group:"speed" help:"loop seconds per wall second; max: virtual time, as fast as the processor allows"`
 
 	Engine                    string  `yaml:"engine" group:"engine" help:"serving engine and version whose defaults apply to the flags below: vllm@0.10, vllm@0.15, vllm@0.19"`
@@ -223,6 +228,7 @@ func Default() Plan {
 	return Plan{
 		Backend:                   "openai",
 		Replicas:                  4,
+		Routers:                   1,
 		GPU:                       "h100-sxm",
 		EngineModel:               "llama-3.1-8b",
 		TP:                        1,

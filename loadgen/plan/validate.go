@@ -85,6 +85,9 @@ func (p *Plan) checkTarget(v *checker) {
 
 func (p *Plan) checkPool(v *checker) {
 	v.within("replicas", p.Replicas, 1, 4096)
+	v.within("routers", p.Routers, 1, 256)
+	v.ok(p.Scrape >= 0 && p.Scrape <= time.Hour, "scrape-interval", "%v is not from 0 to 1h", p.Scrape)
+	v.ok(!p.ScrapeStagger || p.Scrape > 0 && p.Routers > 1, "scrape-stagger", "there is nothing to spread without --scrape-interval and more than one of --routers")
 	p.checkSplit(v)
 	v.within("tp", p.TP, 1, 64)
 	v.within("engine.max-num-seqs", p.EngineMaxNumSeqs, 1, 1<<16)

@@ -25,7 +25,7 @@ func cacheBlocks(p *plan.Plan, setup *engineSetup) int {
 
 // poolText says for people what the target in process is.
 func poolText(p *plan.Plan, setup *engineSetup) string {
-	return fmt.Sprintf("%d in-process engines (%s), router %s%s", p.Replicas, setup.text, p.Router, splitText(p, setup))
+	return fmt.Sprintf("%d in-process engines (%s), %s%s", p.Replicas, setup.text, routersText(p), splitText(p, setup))
 }
 
 // plannedCached tells, request by request, what an infinite cache would hold;

@@ -48,6 +48,7 @@ func (l endless) At(t clock.Time, r clock.Rank, e clock.Event) {
 // in this process.
 func newOracle(p plan.Plan, c *dispatch.Config) (*oracle, error) {
 	p.Replicas, p.Router, p.PrefillRouter = 1, "round-robin", ""
+	p.Routers, p.Scrape, p.ScrapeStagger = 1, 0, false
 	if p.Split() {
 		p.Replicas, p.PrefillReplicas, p.DecodeReplicas = 2, 1, 1
 	}

@@ -158,7 +158,7 @@ func (p *planFlags) others(env *Env) error {
 // file may hold both kinds. The block size counts for either, since the ideal
 // cache hit is computed with it.
 func (p *planFlags) wrongTarget(url bool) error {
-	pool := []string{"pool", "speed", "engine", "hardware"}
+	pool := []string{"pool", "routers", "speed", "engine", "hardware"}
 	for _, f := range p.fields {
 		switch {
 		case len(p.given[f.Key]) == 0 || f.Key == "engine.block-size" || f.Key == "base-url":

@@ -145,7 +145,7 @@ var parities = []parity{
 // parse resolves a command line of goodput run as far as the plan.
 func parse(args ...string) (plan.Plan, *planFlags, error) {
 	c := &cobra.Command{Use: "run", RunE: func(*cobra.Command, []string) error { return nil }, SilenceErrors: true, SilenceUsage: true}
-	f := newPlanFlags(c, "load", "dataset", "target", "hardware", "pool", "speed", "engine", "result", "output")
+	f := newPlanFlags(c, "load", "dataset", "target", "hardware", "pool", "routers", "speed", "engine", "result", "output")
 	f.addVLLM(c)
 	if err := c.ParseFlags(spread(args)); err != nil {
 		return plan.Plan{}, f, err

@@ -176,12 +176,21 @@ func newPool(p *plan.Plan, setup engineSetup, loop clock.Loop) (*pool.Pool, erro
 	if err != nil {
 		return nil, fmt.Errorf("--router: %w", err)
 	}
+	routers := pool.Routers{Seed: p.Seed, Scrape: p.Scrape, Stagger: p.ScrapeStagger}
+	for i := 1; i < p.Routers; i++ {
+		// Routers that drew the same chances would err together.
+		another, err := router.New(p.Router, p.Seed+uint64(i)<<32)
+		if err != nil {
+			return nil, fmt.Errorf("--router: %w", err)
+		}
+		routers.Policies = append(routers.Policies, another)
+	}
 	prefill, err := newPrefill(p, &setup)
 	if err != nil {
 		return nil, err
 	}
 	return pool.New(pool.Config{
-		Replicas: answering(p), Prefill: prefill, Engine: setup.config, Step: setup.step, Policy: policy, Loop: loop,
+		Replicas: answering(p), Prefill: prefill, Engine: setup.config, Step: setup.step, Policy: policy, Routers: routers, Loop: loop,
 		TTFTTimeout: p.TTFTTimeout, RequestTimeout: p.RequestTimeout, Faults: setup.faults,
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"text/tabwriter"
 
 	"goodput/fakeengine/router"
+	"goodput/loadgen/plan"
 )
 
 // routerList is the value of --router that asks for what it may be.
@@ -22,4 +23,19 @@ func writeRouters(w io.Writer) error {
 	}
 	fmt.Fprint(t, "\nParameters follow the name after a colon, as in --router p2c:d=3,replace=true.\n")
 	return t.Flush()
+}
+
+// routersText names the routers of the pool.
+func routersText(p *plan.Plan) string {
+	s := "router " + p.Router
+	if p.Routers > 1 {
+		s = fmt.Sprintf("%d routers %s", p.Routers, p.Router)
+	}
+	if p.Scrape > 0 {
+		s += fmt.Sprintf(" on reports every %v", p.Scrape)
+	}
+	if p.ScrapeStagger {
+		s += ", staggered"
+	}
+	return s
 }
