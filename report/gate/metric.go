@@ -49,10 +49,25 @@ var metrics = [...]Metric{
 	{"truncated", Count, false, "streams that ended without their end"},
 	{"shed", Count, false, "requests refused for load (429, 503)"},
 	{"preemptions", Count, false, "times an engine took a running request's KV cache away"},
+	{"retries", Count, false, "attempts beyond the first at each request, hedges included"},
+	{"imbalance", Count, false, "most requests of a replica over the mean of all"},
 }
 
 // Metrics lists what rules may be about.
 func Metrics() []Metric { return slices.Clone(metrics[:]) }
+
+// Known returns the metric of a name that is certain to be one of Metrics; it panics for
+// another.
+func Known(name string) Metric {
+	m, err := metricOf(name)
+	if err != nil {
+		panic(err)
+	}
+	return m
+}
+
+// Unit of a value: ns, share, 1/s or count.
+func (m Metric) Unit() string { return [...]string{"ns", "share", "1/s", "count"}[m.Kind] }
 
 // metricOf finds a metric; if there is none the error names the nearest one.
 func metricOf(name string) (Metric, error) {

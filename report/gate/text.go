@@ -102,7 +102,7 @@ func (r Rule) unit() string {
 	case r.Baseline:
 		return "ratio-1"
 	}
-	return [...]string{"ns", "share", "1/s", "count"}[r.Metric.Kind]
+	return r.Metric.Unit()
 }
 
 // JSON writes the outcome as one object.

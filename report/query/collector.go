@@ -29,6 +29,7 @@ var columns = []string{
 	"final", "attempt", "hedge", "phase", "trigger", "turn", "intended", "attempt_due", "dispatched", "writing", "first_token", "last_token", "done", "outcome", "slo_met",
 	"ttft", "ttft_send", "tpot", "e2e", "normalized", "lag", "client_queue", "d_ttft",
 	"planned_prompt_tokens", "prompt_tokens", "output_tokens", "planned_cached_tokens", "pool_cached_tokens", "cached_tokens", "seq", "error",
+	"class", "tenant", "replica", "server_queue", "http_status",
 	"chunks", "coalesced_tokens", "server_source", "server_preemptions", "server_recomputed",
 	"server_drafts", "server_draft_tokens", "server_accepted_tokens",
 	"server_e2e", "server_preempted", "server_spent_frontend", "server_spent_queue", "server_spent_prefill",
@@ -42,6 +43,8 @@ const itlAfter = "tpot"
 type collector struct {
 	f       Figures
 	samples []stats.Sample
+	queue   stats.Sample // by the engines' account
+	placed  assigned
 	gaps    gaps
 	itl     *stats.Hist
 	spent   spender
@@ -57,8 +60,8 @@ type collector struct {
 func newCollector(dir string, m record.Manifest) *collector {
 	return &collector{
 		f:       Figures{Dir: dir, Manifest: m, LastSent: clock.Never},
-		samples: make([]stats.Sample, len(perRequest)),
-		warm:    clock.Never, first: math.MaxInt64, last: clock.Never, end: clock.Never,
+		samples: make([]stats.Sample, len(perRequest)), placed: assigned{},
+		warm: clock.Never, first: math.MaxInt64, last: clock.Never, end: clock.Never,
 	}
 }
 
@@ -81,6 +84,7 @@ func (c *collector) add(r *record.Request) error {
 	f.Outcomes[r.Outcome]++
 	c.first, c.last = min(c.first, r.Intended), max(c.last, r.Intended)
 	c.steps.add(r)
+	c.placed.add(r)
 	if r.Dispatched.Known() {
 		f.Sent++
 		// Of a retry the instant at which a first attempt as late would have left.
@@ -108,6 +112,9 @@ func (c *collector) add(r *record.Request) error {
 		f.Drafts.add(r)
 	}
 	if r.Outcome != record.OK {
+		if r.HTTPStatus == 429 || r.HTTPStatus == 503 {
+			f.Refused++
+		}
 		c.failure(r)
 		return nil
 	}
@@ -141,6 +148,9 @@ func (c *collector) success(r *record.Request) {
 	f.PoolHit.hit(r.PoolCachedTokens, r.PlannedPromptTokens)
 	f.Coalesced.Part += known(r.CoalescedTokens)
 	f.Coalesced.Whole += known(r.Chunks)
+	if r.ServerQueue != record.Null {
+		c.queue.Add(r.ServerQueue)
+	}
 	c.spent.add(r)
 	c.gaps.add(r)
 }
@@ -164,8 +174,11 @@ func (c *collector) finish() *Figures {
 	}
 	f.Spent = c.spent.finish()
 	f.Triggers, f.StepIndex = c.steps.finish(), c.steps.indexed()
+	f.Assigned = c.placed.finish()
+	f.values = append(f.values, values{"queue", 1, &c.queue}, values{"itl", 1000, c.itl})
 	for i, m := range perRequest {
 		f.Metrics = append(f.Metrics, Metric{m.name, c.samples[i].Summary()})
+		f.values = append(f.values, values{m.name, 1, &c.samples[i]})
 		if m.name == itlAfter {
 			f.Metrics = append(f.Metrics, Metric{"itl", scale(c.itl.Summary(), 1000)})
 		}

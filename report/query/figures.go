@@ -79,8 +79,15 @@ type Figures struct {
 	Triggers, StepIndex []Trigger
 	// Arrivals compares when requests left with when they were to.
 	Arrivals Arrivals
+	// Refused requests got status 429 or 503.
+	Refused int64
+	// Assigned counts the requests of each replica that answers name, in the order of
+	// the names.
+	Assigned []Assigned
 	// Metrics in the order of the definitions.
 	Metrics []Metric
+
+	values []values // behind the metrics, and that of "queue"
 }
 
 // Metric returns the named metric; ok is false if there is none.
@@ -138,20 +145,36 @@ func (f *Figures) Slip() time.Duration {
 	return max(0, f.LastSent.Sub(f.Start)-f.Window)
 }
 
-// Load reads the run in dir and computes its figures.
-func Load(dir string) (*Figures, error) {
+// Load reads the run in dir and computes its figures; with scopes, those of the
+// requests that are in all of them, and none of sessions. It is an error if none is.
+func Load(dir string, scopes ...Scope) (*Figures, error) {
+	in, err := newFilter(scopes)
+	if err != nil {
+		return nil, err
+	}
 	run, err := record.Open(dir)
 	if err != nil {
 		return nil, err
 	}
 	c := newCollector(dir, run.Manifest)
-	if err := run.Requests(c.add, record.Columns(columns...)); err != nil {
+	if err := run.Requests(func(r *record.Request) error {
+		if !in.pass(r) {
+			return nil
+		}
+		return c.add(r)
+	}, record.Columns(columns...)); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", dir, err)
 	}
-	if c.itl, err = interToken(run, &c.gaps); err != nil {
+	if err := in.check(dir); err != nil {
+		return nil, err
+	}
+	if c.itl, err = interToken(run, &c.gaps, in); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", dir, err)
 	}
 	f := c.finish()
+	if len(scopes) > 0 {
+		return f, nil
+	}
 	if err := f.loadSessions(run); err != nil {
 		return nil, err
 	}

@@ -21,17 +21,17 @@ func (g *gaps) add(r *record.Request) {
 // latency log has it, in buckets that are those of a Hist; reading the gaps
 // themselves takes longer than all the rest. They are read if the log is not of
 // these rows, as after a crash, or does not say all of them.
-func interToken(run *record.Run, g *gaps) (*stats.Hist, error) {
+func interToken(run *record.Run, g *gaps, in *filter) (*stats.Hist, error) {
 	if h, ok := logged(run, g); ok {
 		return h, nil
 	}
 	h := stats.NewHist()
 	return h, run.Requests(func(r *record.Request) error {
-		if !r.Final || r.Phase != record.Measure || r.Outcome != record.OK {
+		if !r.Final || r.Phase != record.Measure || r.Outcome != record.OK || !in.pass(r) {
 			return nil
 		}
 		return h.AddAll(r.TokenGapsUS)
-	}, record.Columns("final", "phase", "outcome", "token_gaps_us"))
+	}, record.Columns("final", "phase", "outcome", "token_gaps_us", "class", "tenant", "replica"))
 }
 
 // logged is the distribution by the latency log; ok is false if it can't be that

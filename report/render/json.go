@@ -90,6 +90,13 @@ type jsonHealth struct {
 // JSON writes the report as one indented object. Figures that do not exist are
 // null; quantiles over too few values are there, and named under "unreliable".
 func JSON(w io.Writer, r *Report) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(Object(r))
+}
+
+// Object is what JSON writes, for encoding as a part of something else.
+func Object(r *Report) any {
 	out := jsonReport{
 		Schema: schema, Run: r.Dir, PlanHash: r.Manifest.PlanHash, Seed: r.Manifest.Seed,
 		Virtual: r.Manifest.Virtual, State: string(r.Manifest.State),
@@ -145,9 +152,7 @@ func JSON(w io.Writer, r *Report) error {
 	if d := &r.Drafts; d.Requests > 0 {
 		out.Drafts = jsonDrafts{&d.Verified, &d.Tokens, &d.Accepted, maybe(d.Length()), maybe(d.Rate())}
 	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(out)
+	return out
 }
 
 func metricJSON(s stats.Summary) jsonMetric {

@@ -26,10 +26,7 @@ const (
 
 // goodput is met requests per second of the window.
 func (r *Report) goodput() (float64, bool) {
-	if !r.Figures.SLO || !r.Rated() {
-		return 0, false
-	}
-	return float64(r.Met) / r.Window.Seconds(), true
+	return r.Goodput()
 }
 
 // attainment counts a request that was cut off as a miss; without is the share
@@ -50,10 +47,7 @@ func (r *Report) closed() bool { return r.Manifest.Load[record.LoadKind] == reco
 // throughput is output tokens of successes per second, from the start of the
 // run to the last token.
 func (r *Report) throughput() (float64, bool) {
-	if r.Span <= 0 {
-		return 0, false
-	}
-	return float64(r.OutputTokens) / r.Span.Seconds(), true
+	return r.Throughput()
 }
 
 // Warnings are things that a reader must know before believing the figures and

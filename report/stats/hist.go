@@ -62,6 +62,15 @@ func (h *Hist) AddRounded(v, n int64) {
 // Exactly sets the sum and the largest of all values.
 func (h *Hist) Exactly(sum, largest int64) { h.sum, h.highest = float64(sum), largest }
 
+// Quantile returns the nearest-rank quantile, as the largest value of its bucket. ok is false without values.
+func (h *Hist) Quantile(q float64) (v int64, ok bool) {
+	if h.n == 0 {
+		return 0, false
+	}
+	v, _ = h.b.at(rank(q, h.n))
+	return min(v, h.highest), true
+}
+
 // Summary computes all figures.
 func (h *Hist) Summary() Summary {
 	out := Summary{N: h.n}
@@ -69,8 +78,8 @@ func (h *Hist) Summary() Summary {
 		return out
 	}
 	out.setQuantiles(func(q float64) int64 { // the nearest rank, as in Sample
-		v, _ := h.b.at(rank(q, h.n))
-		return min(v, h.highest)
+		v, _ := h.Quantile(q)
+		return v
 	})
 	out.Mean, out.Max = h.sum/float64(h.n), float64(h.highest)
 	return out

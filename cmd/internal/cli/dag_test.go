@@ -62,6 +62,7 @@ var layers = []struct {
 	{4, "report/gate"},
 	{4, "report/knee"},
 	{5, "report/render"},
+	{6, "report/compare"},
 	{0, "loadgen"},    // documentation only
 	{0, "fakeengine"}, // documentation only
 	{0, "report"},     // documentation only

@@ -39,6 +39,9 @@ type session struct {
 	slo  observe.SLO
 	dir  string
 	log  io.Writer
+	// arm and trial are the place of the run in a comparison; empty and 0 outside one.
+	arm   string
+	trial int32
 
 	loop       clock.Runner
 	stamp      clock.Stamper // nil in virtual time: only the loop knows the time
@@ -165,6 +168,9 @@ func (s *session) open(env *Env) error {
 		Virtual: s.stamp == nil, Started: clock.Wall(),
 		Load: describeKind(&s.plan), Target: s.describeTarget(), Dataset: s.describeDataset(),
 	}
+	if s.arm != "" {
+		m.Arms = []string{s.arm}
+	}
 	salt := s.plan.Seed
 	if r, real := s.loop.(*clock.Real); real {
 		s.epoch = r.Start(startLead)
@@ -199,7 +205,7 @@ func (s *session) open(env *Env) error {
 	c := dispatch.Config{
 		Loop: s.loop, Source: load.source, Target: s.target,
 		Warmup: load.lasts, AwaitWarmup: load.lasts == 0,
-		Identity:  dispatch.Identity{RunID: m.RunID, Salt: salt, NamePrefix: s.plan.IDPrefix},
+		Identity:  dispatch.Identity{RunID: m.RunID, Arm: s.arm, Trial: s.trial, Salt: salt, NamePrefix: s.plan.IDPrefix},
 		IgnoreEOS: s.plan.IgnoreEOS, SLO: s.slo, Drain: s.plan.Drain, Client: newClient(&s.plan),
 		Assign:        assign,
 		PlannedCached: plannedCached(load.set, s.plan.EngineBlockSize),

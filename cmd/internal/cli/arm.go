@@ -1,0 +1,157 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"goodput/loadgen/plan"
+	"goodput/report/compare"
+)
+
+// arm is one of what is compared: the common plan with some values of its own.
+type arm struct {
+	name string
+	set  []compare.Setting
+}
+
+// armGroups are the parts of a plan in which arms may differ: the target, never the load.
+var armGroups = []string{"target", "hardware", "pool", "engine"}
+
+// plan is the arm's own plan.
+func (a *arm) plan(p plan.Plan) (plan.Plan, error) {
+	of := func(key string) string {
+		for _, s := range a.set {
+			if s.Key == key {
+				return s.Value
+			}
+		}
+		return ""
+	}
+	if err := preset(&p, of("engine"), of("gpu"), of(drafterKey)); err != nil {
+		return p, fmt.Errorf("arm %s: %w", a.name, err)
+	}
+	replaced := map[string]bool{}
+	for _, s := range a.set {
+		f, err := armField(s.Key)
+		if err != nil {
+			return p, fmt.Errorf("arm %s: %w", a.name, err)
+		}
+		set := f.Set
+		if !replaced[s.Key] { // a list of the common plan is another one from here on
+			set = f.Replace
+		}
+		replaced[s.Key] = true
+		if err := set(&p, s.Value); err != nil {
+			return p, fmt.Errorf("arm %s: %s: %w", a.name, s.Key, err)
+		}
+	}
+	if err := p.Validate(); err != nil {
+		return p, fmt.Errorf("arm %s: %w", a.name, err)
+	}
+	return p, nil
+}
+
+// armField finds what an arm may set.
+func armField(key string) (plan.Field, error) {
+	for _, f := range plan.Fields() {
+		switch {
+		case f.Key != key:
+		case !slices.Contains(armGroups, f.Group):
+			return f, fmt.Errorf("%s: arms differ in what answers, never in the load or where it is recorded: give --%s to all of them", key, key)
+		default:
+			return f, nil
+		}
+	}
+	return plan.Field{}, fmt.Errorf("unknown key %q: the keys are the names of flags, such as faults, tp or engine.max-num-seqs", key)
+}
+
+// parseArm reads "NAME KEY=VALUE…".
+func parseArm(text string) (arm, error) {
+	words := strings.Fields(text)
+	if len(words) == 0 {
+		return arm{}, fmt.Errorf("--arm: it is empty: write a name and what is different, such as 'slow faults=slow.yaml'")
+	}
+	a := arm{name: words[0]}
+	if strings.Contains(a.name, "=") {
+		return a, fmt.Errorf("--arm %q: the first word is the arm's name, as in 'slow %s'", text, text)
+	}
+	for _, w := range words[1:] {
+		key, value, ok := strings.Cut(w, "=")
+		if !ok {
+			return a, fmt.Errorf("--arm %q: %q is not KEY=VALUE", text, w)
+		}
+		if _, err := armField(key); err != nil {
+			return a, fmt.Errorf("--arm %q: %w", text, err)
+		}
+		a.set = append(a.set, compare.Setting{Key: key, Value: value})
+	}
+	return a, nil
+}
+
+// named splits NAME=VALUE; without a name the value names itself. A name has no colon or
+// slash, so that neither a URL nor the parameter of a router is taken for one.
+func named(text string) (name, value string) {
+	before, after, ok := strings.Cut(text, "=")
+	if !ok || before == "" || strings.ContainsAny(before, ":/ ") {
+		return text, text
+	}
+	return before, after
+}
+
+// armFlags collects the flags that name arms.
+type armFlags struct{ routers, urls, arms []string }
+
+// repeated is a flag that may be given several times.
+type repeated struct {
+	to   *[]string
+	def  string
+	kind string
+}
+
+func (r repeated) String() string { return r.def }
+func (r repeated) Type() string   { return r.kind }
+func (r repeated) Set(s string) error {
+	*r.to = append(*r.to, s)
+	return nil
+}
+
+// list makes the arms. The flag of one that is given once, without a name, is that of
+// the common plan, and common is called with it.
+func (f *armFlags) list(common func(key, value string) error) ([]arm, error) {
+	if len(f.routers) > 1 && len(f.urls) > 1 {
+		return nil, fmt.Errorf("--router and --base-url: arms are routers in process, or URLs, not both")
+	}
+	var out []arm
+	for _, x := range []struct {
+		key    string
+		values []string
+	}{{"router", f.routers}, {"base-url", f.urls}} {
+		for _, text := range x.values {
+			name, value := named(text)
+			if err := common(x.key, value); err != nil {
+				return nil, fmt.Errorf("--%s: %w", x.key, err)
+			}
+			if len(x.values) == 1 && (len(f.arms) > 0 || name == value) {
+				break // it is of all arms
+			}
+			out = append(out, arm{name, []compare.Setting{{Key: x.key, Value: value}}})
+		}
+	}
+	for _, text := range f.arms {
+		a, err := parseArm(text)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, a)
+	}
+	if len(out) < 2 {
+		return nil, fmt.Errorf("compare needs two arms or more: repeat --router, --base-url NAME=URL or --arm 'NAME KEY=VALUE'")
+	}
+	for i, a := range out {
+		if slices.ContainsFunc(out[:i], func(b arm) bool { return b.name == a.name }) {
+			return nil, fmt.Errorf("two arms are named %s: give each a name, as in --router one=%s --router two=%s", a.name, a.name, a.name)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,250 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+
+	"github.com/spf13/cobra"
+
+	"goodput/loadgen/clock"
+	"goodput/loadgen/observe"
+	"goodput/loadgen/plan"
+	"goodput/report/compare"
+	"goodput/report/render"
+)
+
+// maxSeeds bounds --seeds.
+const maxSeeds = 1000
+
+func newCompare(env *Env) *cobra.Command {
+	var asJSON bool
+	var seeds int
+	var arms armFlags
+	var flags *planFlags
+	c := &cobra.Command{
+		Use:   "compare",
+		Short: "offer the same load to several routers, URLs or engines, and tell how they differ",
+		Long: `Compare offers the same arrivals and prompts to several arms, once for each of
+--seeds, and prints the figures of each arm and its differences from the first one,
+paired by seed. The interval is over seeds: a run is what is repeated, not a request.
+
+Arms are routers (--router, repeated), servers (--base-url NAME=URL, repeated), or
+anything else about what answers (--arm 'NAME KEY=VALUE…', repeated, whose keys are
+names of flags). Engines are fresh in every run. The order of the arms is another one
+with each seed. All runs are kept: the directory has one below it for each arm and
+seed, whose rows name the arm.`,
+		Example: `  goodput compare --router round-robin --router p2c --router prefix-hash --request-rate 60 --num-prompts 2000
+  goodput compare --base-url old=http://127.0.0.1:8000 --base-url new=http://127.0.0.1:8001 --request-rate 4 --num-prompts 200
+  goodput compare --arm 'bf16' --arm 'fp8 engine.quantization=fp8' --request-rate 60 --seeds 10`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("unexpected argument %q: every parameter is a flag", args[0])
+			}
+			return nil
+		},
+		RunE: func(*cobra.Command, []string) error {
+			list, err := arms.list(flags.give)
+			if err != nil {
+				return err
+			}
+			x, err := flags.comparison(env, list, seeds)
+			if err != nil {
+				return err
+			}
+			return x.execute(env, asJSON)
+		},
+	}
+	flags = newPlanFlags(c, "load", "dataset", "target", "hardware", "pool", "speed", "engine", "output")
+	for name, to := range map[string]*[]string{"router": &arms.routers, "base-url": &arms.urls} {
+		f := c.Flags().Lookup(name)
+		f.Value = repeated{to, f.DefValue, "[NAME=]VALUE"}
+	}
+	c.Flags().Lookup("router").Usage += "; repeated, each one is an arm"
+	c.Flags().Lookup("base-url").Usage += "; repeated, each one is an arm"
+	c.Flags().Var(repeated{&arms.arms, "", "string"}, "arm", "an arm by its name and what is different, 'NAME KEY=VALUE…', such as 'slow faults=slow.yaml'; repeatable")
+	c.Flags().IntVar(&seeds, "seeds", 5, "runs of each arm, with as many seeds from --seed on")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the comparison as JSON")
+	flags.also = []string{"json", "seeds", "arm"}
+	return c
+}
+
+// comparison is what is to be run.
+type comparison struct {
+	dir   string
+	index compare.Index
+	all   []trial
+	at    map[[2]int]int // arm and seed, to the trial
+	slo   observe.SLO
+}
+
+// comparison resolves the plans of all runs and checks them before any is begun.
+func (p *planFlags) comparison(env *Env, arms []arm, seeds int) (*comparison, error) {
+	if seeds < 1 || seeds > maxSeeds {
+		return nil, fmt.Errorf("--seeds: %d is not from 1 to %d", seeds, maxSeeds)
+	}
+	common, err := p.resolve(env, (*plan.Plan).Validate)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(p.wrongTarget(common.BaseURL != ""), p.twice()); err != nil {
+		return nil, err
+	}
+	x := &comparison{dir: common.Out, at: map[[2]int]int{}}
+	if x.slo, err = observe.ParseSLO(sloItems(&common)); err != nil {
+		return nil, fmt.Errorf("--goodput: %w", err)
+	}
+	if x.dir == "" {
+		x.dir = filepath.Join("runs", clock.Wall().UTC().Format("20060102T150405.000Z")+"-compare-"+common.Hash())
+	}
+	plans := make([]plan.Plan, len(arms))
+	for i := range arms {
+		if plans[i], err = arms[i].plan(common); err != nil {
+			return nil, err
+		}
+		if err := checkPool(&plans[i]); err != nil {
+			return nil, fmt.Errorf("arm %s: %w", arms[i].name, err)
+		}
+		x.index.Arms = append(x.index.Arms, compare.Arm{Name: arms[i].name, Set: append([]compare.Setting{}, arms[i].set...)})
+	}
+	x.schedule(plans, dirNames(arms), common.Seed, seeds)
+	return x, nil
+}
+
+// checkPool finds what is wrong with the engines of a plan.
+func checkPool(p *plan.Plan) error {
+	if p.BaseURL != "" {
+		return nil
+	}
+	setup, err := newEngineSetup(p)
+	if err != nil {
+		return err
+	}
+	_, err = newPool(p, setup, clock.NewVirtual())
+	return err
+}
+
+// schedule lists the runs: seed after seed, and of each seed the arms in an order that
+// is rotated, so that what drifts meets all of them.
+func (x *comparison) schedule(plans []plan.Plan, dirs []string, first uint64, seeds int) {
+	for s := range seeds {
+		seed := first + uint64(s)
+		x.index.Seeds = append(x.index.Seeds, seed)
+		for k := range plans {
+			a := (k + s) % len(plans)
+			t := trial{arm: x.index.Arms[a].Name, n: int32(s), plan: plans[a]}
+			t.plan.Seed = seed
+			name := fmt.Sprintf("%s-%d", dirs[a], seed)
+			t.plan.Out = filepath.Join(x.dir, name)
+			x.at[[2]int{a, s}] = len(x.all)
+			x.all = append(x.all, t)
+			x.index.Runs = append(x.index.Runs, compare.Entry{Arm: t.arm, Seed: seed, Dir: name})
+		}
+	}
+}
+
+// dirNames makes names of directories of the names of arms.
+func dirNames(arms []arm) []string {
+	out := make([]string, len(arms))
+	seen := map[string]bool{}
+	for i, a := range arms {
+		name := strings.Map(func(c rune) rune {
+			switch {
+			case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '_', c == '-':
+				return c
+			}
+			return '-'
+		}, a.name)
+		name = strings.TrimLeft(name[:min(len(name), 100)], ".-")
+		for n := 2; name == "" || seen[name]; n++ {
+			name = fmt.Sprintf("%s_%d", name, n)
+		}
+		seen[name] = true
+		out[i] = name
+	}
+	return out
+}
+
+// execute runs all and prints the comparison.
+func (x *comparison) execute(env *Env, asJSON bool) error {
+	if err := os.MkdirAll(filepath.Dir(x.dir), 0o777); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	if err := os.Mkdir(x.dir, 0o777); err != nil {
+		return fmt.Errorf("--out: %w; a run is never overwritten: name another directory", err)
+	}
+	results := make([]*compare.Trial, len(x.all))
+	var done atomic.Int64
+	r := trials{env: env, done: func(i int, _ *trial, m made) {
+		results[i] = m.Trial
+		done.Add(1)
+	}}
+	stop := func() {}
+	if virtual(&x.all[0].plan) {
+		stop = showTrials(env, len(x.all), func() int { return int(done.Load()) })
+	} else {
+		r.begun = func(t *trial) error {
+			_, err := fmt.Fprintf(env.Stderr, "%s, seed %d (run %d of %d)\n", t.arm, t.plan.Seed, done.Load()+1, len(x.all))
+			return err
+		}
+	}
+	failed := r.run(x.all)
+	stop()
+	if err := x.finished(results); err != nil {
+		return errors.Join(failed, err)
+	}
+	if failed != nil {
+		return failed
+	}
+	set := x.set(results)
+	if err := printSet(env.Stdout, set, asJSON); err != nil {
+		return err
+	}
+	return checkTrials(set, x.all[0].plan.MaxErrorRate)
+}
+
+// finished writes which runs there are.
+func (x *comparison) finished(results []*compare.Trial) error {
+	index := x.index
+	index.Runs = nil
+	for i, e := range x.index.Runs {
+		if results[i] != nil {
+			index.Runs = append(index.Runs, e)
+		}
+	}
+	return index.Write(x.dir)
+}
+
+// set orders the runs by arm and seed.
+func (x *comparison) set(results []*compare.Trial) *compare.Set {
+	s := &compare.Set{Dir: x.dir, Seeds: x.index.Seeds}
+	for a, arm := range x.index.Arms {
+		s.Arms = append(s.Arms, arm.Name)
+		row := make([]*compare.Trial, len(x.index.Seeds))
+		for i := range row {
+			row[i] = results[x.at[[2]int{a, i}]]
+		}
+		s.Trials = append(s.Trials, row)
+	}
+	return s
+}
+
+func printSet(w io.Writer, s *compare.Set, asJSON bool) error {
+	if asJSON {
+		return s.JSON(w)
+	}
+	return s.Text(w)
+}
+
+// newTrial is a run with what is known of it by its plan.
+func newTrial(p *plan.Plan, arm string, r *render.Report) *compare.Trial {
+	t := &compare.Trial{Arm: arm, Seed: p.Seed, Report: r}
+	if p.BaseURL == "" {
+		t.Replicas = answering(p)
+	}
+	return t
+}

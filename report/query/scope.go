@@ -1,0 +1,73 @@
+package query
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"goodput/loadgen/record"
+)
+
+// Scope restricts figures to the requests whose label has a value. The labels are
+// class, tenant and replica.
+type Scope struct{ Label, Value string }
+
+// labelOf reads the labels.
+var labelOf = map[string]func(*record.Request) string{
+	"class":   func(r *record.Request) string { return r.Class },
+	"tenant":  func(r *record.Request) string { return r.Tenant },
+	"replica": func(r *record.Request) string { return r.Replica },
+}
+
+// mostSeen bounds the values of a label that an error names.
+const mostSeen = 8
+
+// filter lets through the rows that are in all scopes.
+type filter struct {
+	scopes []Scope
+	seen   [][]string // per scope, the values of the rows
+	passed int64
+}
+
+// newFilter returns an error for a label that rows do not have.
+func newFilter(scopes []Scope) (*filter, error) {
+	for _, s := range scopes {
+		if labelOf[s.Label] == nil {
+			return nil, fmt.Errorf("{%s=%s}: the requests of a run have no column %s: use class, tenant or replica", s.Label, s.Value, s.Label)
+		}
+	}
+	return &filter{scopes: scopes, seen: make([][]string, len(scopes))}, nil
+}
+
+// pass reports whether the row counts.
+func (f *filter) pass(r *record.Request) bool {
+	in := true
+	for i, s := range f.scopes {
+		v := labelOf[s.Label](r)
+		in = in && v == s.Value
+		if v != "" && len(f.seen[i]) < mostSeen && !slices.Contains(f.seen[i], v) {
+			f.seen[i] = append(f.seen[i], strings.Clone(v))
+		}
+	}
+	if in {
+		f.passed++
+	}
+	return in
+}
+
+// check returns an error if no row was in scope, which says what there is.
+func (f *filter) check(dir string) error {
+	if f.passed > 0 || len(f.scopes) == 0 {
+		return nil
+	}
+	for i, s := range f.scopes {
+		switch {
+		case len(f.seen[i]) == 0:
+			return fmt.Errorf("{%s=%s}: no request of %s has a %s: leave the scope out", s.Label, s.Value, dir, s.Label)
+		case !slices.Contains(f.seen[i], s.Value):
+			slices.Sort(f.seen[i])
+			return fmt.Errorf("{%s=%s}: no request of %s has this %s; there are %s", s.Label, s.Value, dir, s.Label, strings.Join(f.seen[i], ", "))
+		}
+	}
+	return fmt.Errorf("no request of %s is in all scopes at once", dir)
+}
