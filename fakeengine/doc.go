@@ -5,6 +5,7 @@
 // A request travels from the outside in:
 //
 //	server  OpenAI-compatible HTTP: bodies, server-sent events, /metrics
+//	proxy   the rules of router before real servers
 //	pool    several engines and a router as one target, in process
 //	disagg  a request's way from a prefill replica to a decode replica
 //	router  which replica gets the request

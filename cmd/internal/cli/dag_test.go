@@ -54,6 +54,7 @@ var layers = []struct {
 	{4, "fakeengine/accuracy"},
 	{3, "fakeengine/pool"},
 	{3, "fakeengine/server"},
+	{3, "fakeengine/proxy"},
 	{0, "report/plot"},
 	{3, "report/stats"},
 	{3, "report/query"},

@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"goodput/fakeengine/proxy"
+	"goodput/fakeengine/router"
+	"goodput/loadgen/clock"
+	"goodput/loadgen/rng"
+)
+
+// proxyOptions are the flags of proxy.
+type proxyOptions struct {
+	listen, router   string
+	backends         []string
+	scrape, cooldown time.Duration
+	seed             uint64
+}
+
+func newProxy(env *Env) *cobra.Command {
+	var o proxyOptions
+	c := &cobra.Command{
+		Use:   "proxy",
+		Short: "put a selection rule before real servers",
+		Long: `Proxy is a streaming reverse proxy for OpenAI-compatible servers that picks the
+backend by a rule of --router, the same ones that run and serve have. It buffers no
+answer, passes traceparent on as it came, and breaks a stream off where the backend
+did. It stops in good order on Ctrl-C or SIGTERM.
+
+Prompts are compared by their text, 64 bytes to a block. Sessions are told by the
+header X-Session-Id. Loads of engines come from the /metrics of vLLM or SGLang.`,
+		Example: `  goodput proxy --router prefix-hash --backend http://127.0.0.1:9001 --backend http://127.0.0.1:9002
+  goodput proxy --router kv-queue:own=1 --scrape-interval 200ms --backend http://127.0.0.1:9001 --backend http://127.0.0.1:9002`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if o.router == routerList {
+				return writeRouters(env.Stdout)
+			}
+			return runProxy(env, o)
+		},
+	}
+	c.Flags().StringVar(&o.listen, "listen", "127.0.0.1:8080", "address to listen on; port 0 takes a free one")
+	c.Flags().StringVar(&o.router, "router", "least-outstanding", "rule that picks the backend; list prints all with their parameters")
+	c.Flags().StringArrayVar(&o.backends, "backend", nil, "base URL of a server, such as http://127.0.0.1:9001; repeatable")
+	c.Flags().DurationVar(&o.scrape, "scrape-interval", time.Second, "how often the backends' /metrics are read, for rules that look at them")
+	c.Flags().DurationVar(&o.cooldown, "cooldown", 5*time.Second, "how long a backend that can't be connected to is left out")
+	c.Flags().Uint64Var(&o.seed, "seed", 0, "root of the rule's random choices")
+	c.Flags().SortFlags = false
+	return c
+}
+
+func runProxy(env *Env, o proxyOptions) error {
+	switch {
+	case len(o.backends) == 0:
+		return errors.New("--backend: where should requests go? give at least one, such as --backend http://127.0.0.1:9001")
+	case o.scrape < 10*time.Millisecond:
+		return fmt.Errorf("--scrape-interval: %v is below 10ms", o.scrape)
+	case o.cooldown < 0:
+		return fmt.Errorf("--cooldown: %v is negative", o.cooldown)
+	}
+	policy, err := router.New(o.router, o.seed)
+	if err != nil {
+		return fmt.Errorf("--router: %w", err)
+	}
+	loop, err := clock.NewReal(clock.Speed(1))
+	if err != nil {
+		return err
+	}
+	listeners, err := listen(o.listen, false, 1)
+	if err != nil {
+		return err
+	}
+	l := listeners[0]
+	epoch := loop.Start(0)
+	id := rng.New(o.seed, l.Addr().String()+epoch.String(), 0)
+	p, err := proxy.New(proxy.Config{
+		Policy: policy, Backends: o.backends, Stamp: loop, Scrape: o.scrape, Cooldown: o.cooldown,
+		ID: strconv.FormatUint(id.Uint64(), 36),
+	})
+	if err != nil {
+		return errors.Join(fmt.Errorf("--backend, --router: %w", err), l.Close())
+	}
+	defer p.Close()
+	fmt.Fprintf(env.Stdout, "%d backends: %s, router %s\n", len(o.backends), strings.Join(o.backends, " "), policy)
+	return proxyUntilSignal(env, p, l)
+}
+
+// proxyUntilSignal serves until a signal comes or the listener fails.
+func proxyUntilSignal(env *Env, p *proxy.Proxy, l net.Listener) error {
+	interrupts, release := env.interrupts()
+	defer release()
+	s := &http.Server{Handler: p, ReadHeaderTimeout: 30 * time.Second, MaxHeaderBytes: 64 << 10}
+	failed := make(chan error, 1)
+	go func() { failed <- s.Serve(l) }()
+	fmt.Fprintf(env.Stdout, "listening on http://%s\n", l.Addr())
+	var cause error
+	select {
+	case cause = <-failed:
+	case <-interrupts:
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownGrace)
+	defer cancel()
+	go func() { // a second signal cuts the running streams
+		select {
+		case <-interrupts:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	err := s.Shutdown(ctx)
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		err = s.Close()
+	}
+	return errors.Join(cause, err)
+}

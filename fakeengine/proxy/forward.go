@@ -1,0 +1,167 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/textproto"
+	"slices"
+	"strings"
+
+	"goodput/fakeengine/router"
+	"goodput/loadgen/clock"
+)
+
+// ServeHTTP implements http.Handler: it sends the request to a backend and its answer
+// back as it comes.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, in *http.Request) {
+	via := in.Header.Get(headerVia)
+	hops := strings.FieldsFunc(via, func(c rune) bool { return c == ',' || c == ' ' })
+	switch {
+	case slices.Contains(hops, p.id):
+		refuse(w, http.StatusLoopDetected, "the request has been here before: a backend of this proxy leads back to it")
+		return
+	case len(hops) >= maxHops:
+		refuse(w, http.StatusLoopDetected, fmt.Sprintf("the request has passed %d proxies", len(hops)))
+		return
+	}
+	route, body, err := p.look(in)
+	if err != nil {
+		refuse(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	id, ok := p.pick(route)
+	if !ok {
+		w.Header().Set("Retry-After", "1")
+		refuse(w, http.StatusServiceUnavailable, "no backend takes requests now")
+		return
+	}
+	x := &exchange{proxy: p, route: route, id: id, end: router.End{FirstToken: clock.Never}}
+	defer x.leave()
+	w.Header().Set(headerReplica, p.backends[id].name)
+	x.forward(w, in, body, strings.Join(append(hops, p.id), ", "))
+}
+
+// exchange is one request at one backend.
+type exchange struct {
+	proxy *Proxy
+	route *router.Request
+	id    int
+	end   router.End
+}
+
+func (x *exchange) leave() { x.proxy.done(x.route, x.id, x.end) }
+
+// hopByHop are the headers that belong to one connection (RFC 9110, 7.6.1).
+var hopByHop = [...]string{
+	"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
+}
+
+// passOn copies the headers that are not for one connection.
+func passOn(to, from http.Header) {
+	for name, values := range from {
+		to[name] = values
+	}
+	for _, list := range from["Connection"] {
+		for name := range strings.SplitSeq(list, ",") {
+			to.Del(textproto.TrimString(name))
+		}
+	}
+	for _, name := range hopByHop {
+		to.Del(name)
+	}
+}
+
+// forward sends the request and copies the answer.
+func (x *exchange) forward(w http.ResponseWriter, in *http.Request, body io.Reader, via string) {
+	ctx, cancel := context.WithCancel(in.Context())
+	defer cancel()
+	to := *x.proxy.backends[x.id].base
+	to.Path, to.RawQuery = to.Path+in.URL.Path, in.URL.RawQuery
+	out, err := http.NewRequestWithContext(ctx, in.Method, to.String(), body)
+	if err != nil {
+		refuse(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	passOn(out.Header, in.Header)
+	out.Header.Set(headerVia, via)
+	if out.ContentLength = in.ContentLength; in.ContentLength == 0 {
+		out.Body = http.NoBody
+	}
+	if _, named := out.Header["User-Agent"]; !named {
+		out.Header["User-Agent"] = nil // the transport would add its own
+	}
+	resp, err := x.proxy.transport.RoundTrip(out)
+	if err != nil {
+		x.unreachable(w, in, err)
+		return
+	}
+	defer func() { _ = resp.Body.Close() }() // what was read is all that counts
+	x.end.Status = resp.StatusCode
+	passOn(w.Header(), resp.Header)
+	w.Header().Set(headerReplica, x.proxy.backends[x.id].name)
+	w.WriteHeader(resp.StatusCode)
+	x.copy(w, resp)
+}
+
+// unreachable answers a request whose backend did not.
+func (x *exchange) unreachable(w http.ResponseWriter, in *http.Request, err error) {
+	if in.Context().Err() != nil {
+		return // the client has left: it is not the backend's fault
+	}
+	x.proxy.leaveOut(x.id)
+	x.end.Status = http.StatusBadGateway
+	refuse(w, http.StatusBadGateway, fmt.Sprintf("backend %d gave no answer: %v", x.id, err))
+}
+
+// copy hands on the body, read by read. If the backend breaks off, so does it: the
+// client must see that there was more.
+func (x *exchange) copy(w http.ResponseWriter, resp *http.Response) {
+	rc := http.NewResponseController(w)
+	if resp.ContentLength < 0 {
+		_ = rc.Flush() // a stream: the client may want to know that it was accepted
+	}
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := resp.Body.Read(buf)
+		if n > 0 {
+			if !x.end.FirstToken.Known() && resp.StatusCode == http.StatusOK {
+				x.end.FirstToken = x.proxy.answered(x.route, x.id)
+			}
+			x.end.Out += bytes.Count(buf[:n], dataPrefix) // about one token each
+			if _, werr := w.Write(buf[:n]); werr != nil {
+				x.end.Status = 0 // the client has left
+				return
+			}
+			if resp.ContentLength < 0 {
+				_ = rc.Flush() // a client that has left shows at the next write
+			}
+		}
+		switch {
+		case err == nil:
+		case errors.Is(err, io.EOF):
+			return
+		default:
+			x.end.Status = 0
+			_ = rc.Flush() // what came is the client's
+			panic(http.ErrAbortHandler)
+		}
+	}
+}
+
+// dataPrefix begins an event of a stream.
+var dataPrefix = []byte("data:")
+
+// refuse answers in the shape of an OpenAI error.
+func refuse(w http.ResponseWriter, status int, why string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	// Nobody is left to tell of an error.
+	_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{
+		"message": why, "type": http.StatusText(status), "param": nil, "code": status,
+	}})
+}
