@@ -23,7 +23,7 @@ func (p *Plan) checkAgent(v *checker) {
 	}
 	v.oneOf("agent-cache-scope", p.AgentScope, "run", "session", "none")
 	v.oneOf("agent-history", p.AgentHistory, "planned", "live", "live-tokens")
-	v.ok(p.BaseURL == "" || !p.LiveHistory(), "agent-history",
+	v.ok(!p.Remote() || !p.LiveHistory(), "agent-history",
 		"%q is for the engines in this process: use planned with --base-url, which sends the planned text and is the same for every server", p.AgentHistory)
 	v.within("agent-max-inflight", p.AgentInFlight, 0, 1<<16)
 	v.within("num-sessions", p.NumSessions, 0, 1<<31-1)

@@ -63,20 +63,30 @@ func (p *Plan) checkTarget(v *checker) {
 		v.ok(good, "header", "write it as NAME=VALUE, with a valid header name (a recorded plan holds no values: give them again)")
 		v.ok(!good || !strings.ContainsFunc(value, control), "header", "the value of %s holds a control character, such as a line break", name)
 	}
-	if p.BaseURL == "" {
+	if !p.Remote() {
+		v.ok(!p.HTTP2, "http2", "the in-process pool speaks no HTTP: leave it out or give --base-url")
 		v.ok(p.APIKeyFile == "", "api-key-file", "the in-process pool needs no key: leave it out or give --base-url")
 		return
 	}
 	v.ok(!p.Insecure || p.CAFile == "", "ca-file", "--insecure trusts any certificate: leave out one of the two")
 	v.ok(p.Speed.Virtual(), "speed", "a real server keeps its own time: leave --speed out, or leave --base-url out")
 	v.ok(p.Endpoint == "" || strings.HasPrefix(p.Endpoint, "/"), "endpoint", "%q does not start with /", p.Endpoint)
-	if path, ok := strings.CutPrefix(p.BaseURL, "unix://"); ok {
-		v.ok(strings.HasPrefix(path, "/"), "base-url", "%q: write a socket with its whole path, such as unix:///run/vllm.sock", p.BaseURL)
+	for _, text := range p.BaseURL {
+		checkURL(v, text)
+	}
+}
+
+// Remote reports whether the load goes to servers, and not to the in-process pool.
+func (p *Plan) Remote() bool { return len(p.BaseURL) > 0 }
+
+func checkURL(v *checker, text string) {
+	if path, ok := strings.CutPrefix(text, "unix://"); ok {
+		v.ok(strings.HasPrefix(path, "/"), "base-url", "%q: write a socket with its whole path, such as unix:///run/vllm.sock", text)
 		return
 	}
-	u, err := url.Parse(p.BaseURL)
+	u, err := url.Parse(text)
 	good := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
-	v.ok(good, "base-url", "%q is no URL of the form http://host:port", redact(p.BaseURL))
+	v.ok(good, "base-url", "%q is no URL of the form http://host:port", redact(text))
 	if good {
 		v.ok(u.User == nil, "base-url", "a password in the URL would be recorded: use --header or --api-key-file")
 		v.ok(u.RawQuery == "" && u.Fragment == "", "base-url", "leave out the query and the fragment")

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"goodput/datasets"
 	"goodput/loadgen/plan"
@@ -67,8 +68,8 @@ func held(c cache) func(*datasets.Item, uint64) int32 {
 
 // previewSet prints what to expect of a load of requests. It asks no server.
 func previewSet(w io.Writer, p plan.Plan, set datasets.Set) error {
-	s := &session{plan: p, set: set, targetText: p.BaseURL}
-	if p.BaseURL == "" {
+	s := &session{plan: p, set: set, targetText: strings.Join(p.BaseURL, ", ")}
+	if !p.Remote() {
 		setup, err := newEngineSetup(&p)
 		if err != nil {
 			return err

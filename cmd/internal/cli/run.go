@@ -49,7 +49,7 @@ are read back from there.`,
 			}
 			p, err := flags.resolve(env, (*plan.Plan).Validate)
 			if err == nil {
-				err = cmp.Or(flags.wrongTarget(p.BaseURL != ""), flags.twice())
+				err = cmp.Or(flags.wrongTarget(p.Remote()), flags.twice())
 			}
 			if err != nil {
 				return err
@@ -100,7 +100,7 @@ func checkSLO(p *plan.Plan, slo observe.SLO, sessions bool) error {
 	switch {
 	case slo.OfSessions() && !sessions:
 		return exitf(exitUsage, "--goodput: sct, turn and slowdown are of sessions, which this load of %s has none of: leave them out, or use --dataset-name agent", p.DatasetName)
-	case slo.Slowdown > 0 && p.BaseURL != "":
+	case slo.Slowdown > 0 && p.Remote():
 		return exitf(exitUsage, "--goodput: what a session takes alone is known for engines in this process only: leave slowdown out, or --base-url")
 	}
 	return nil
@@ -108,7 +108,7 @@ func checkSLO(p *plan.Plan, slo observe.SLO, sessions bool) error {
 
 // writePlan prints a plan that can be run.
 func writePlan(w io.Writer, p *plan.Plan) error {
-	if p.BaseURL == "" {
+	if !p.Remote() {
 		setup, err := newEngineSetup(p)
 		if err != nil {
 			return err

@@ -202,7 +202,9 @@ func serveUntilSignal(env *Env, engines *server.Server, listeners []net.Listener
 		if perPort {
 			h, what = engines.Replica(i), fmt.Sprintf("replica %d", i)
 		}
-		s := &http.Server{Handler: h, ReadHeaderTimeout: 30 * time.Second, MaxHeaderBytes: 64 << 10}
+		s := &http.Server{Handler: h, ReadHeaderTimeout: 30 * time.Second, MaxHeaderBytes: 64 << 10, Protocols: new(http.Protocols)}
+		s.Protocols.SetHTTP1(true)
+		s.Protocols.SetUnencryptedHTTP2(true) // for those who know that it is spoken
 		servers = append(servers, s)
 		go func() { failed <- s.Serve(l) }()
 		fmt.Fprintf(env.Stdout, "listening on http://%s (%s)\n", l.Addr(), what)

@@ -68,7 +68,7 @@ type session struct {
 // newSession makes everything that can fail before the first file is written.
 func newSession(env *Env, p plan.Plan, set datasets.Set, slo observe.SLO) (*session, error) {
 	s := &session{plan: p, set: set, slo: slo, dir: runDir(&p), log: env.Stderr, close: func() {}}
-	if p.BaseURL == "" && p.Speed.Virtual() {
+	if !p.Remote() && p.Speed.Virtual() {
 		s.loop = clock.NewVirtual()
 	} else {
 		speed := 1.0
@@ -81,7 +81,7 @@ func newSession(env *Env, p plan.Plan, set datasets.Set, slo observe.SLO) (*sess
 		}
 		s.loop, s.stamp = r, r
 	}
-	if p.BaseURL != "" {
+	if p.Remote() {
 		return s, s.connect(env)
 	}
 	setup, err := newEngineSetup(&p)
@@ -120,7 +120,7 @@ func (s *session) connect(env *Env) error {
 		header.Add(name, value)
 	}
 	c := openai.Config{
-		BaseURL: s.plan.BaseURL, Endpoint: s.plan.Endpoint, API: wireAPI(s.plan.Backend), TLS: trust, ContinuousUsage: s.plan.ContinuousUsage,
+		BaseURLs: s.plan.BaseURL, HTTP2: s.plan.HTTP2, Endpoint: s.plan.Endpoint, API: wireAPI(s.plan.Backend), TLS: trust, ContinuousUsage: s.plan.ContinuousUsage,
 		Model: s.plan.Model, Header: header, APIKey: key, Extra: extra,
 		Prompt: func(spans []target.Span) wire.Prompt { return prompt.New(spans) },
 		Loop:   s.loop, Stamp: s.stamp,
@@ -146,8 +146,17 @@ func (s *session) connect(env *Env) error {
 		client.Close()
 		return err
 	}
-	s.targetText = fmt.Sprintf("%s%s, model %s", strings.TrimRight(c.BaseURL, "/"), c.Endpoint, c.Model)
+	s.targetText = fmt.Sprintf("%s, model %s", addresses(&c), c.Model)
 	return nil
+}
+
+// addresses are those that requests go to.
+func addresses(c *openai.Config) string {
+	var out []string
+	for _, base := range c.BaseURLs {
+		out = append(out, strings.TrimRight(base, "/")+c.Endpoint)
+	}
+	return strings.Join(out, ", ")
 }
 
 // open creates the run directory and the dispatcher. From then on, until run is

@@ -252,7 +252,7 @@ func TestCommandLineOfVLLM(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.BaseURL != "http://[::1]:8001" || strings.Join(p.Goodput, " ") != "ttft:500 tpot:50" || len(p.Header) != 2 || len(p.Metadata) != 2 || p.Warmup != "2req" {
+	if strings.Join(p.BaseURL, " ") != "http://[::1]:8001" || strings.Join(p.Goodput, " ") != "ttft:500 tpot:50" || len(p.Header) != 2 || len(p.Metadata) != 2 || p.Warmup != "2req" {
 		t.Errorf("plan is %+v", p)
 	}
 	fields, err := extraFields(&p)

@@ -58,7 +58,7 @@ func vllmSetup(p *plan.Plan) (*vllm.Setup, error) {
 
 // vllmModel is the model's name, as far as the plan tells it.
 func vllmModel(p *plan.Plan) string {
-	if p.BaseURL == "" {
+	if !p.Remote() {
 		return p.EngineModel
 	}
 	return p.Model

@@ -22,6 +22,7 @@ import (
 // cancel, which may be called from anywhere, and answering.
 type attempt struct {
 	c      *Client
+	to     *endpoint
 	req    *target.Request
 	sink   target.Sink
 	ctx    context.Context
@@ -85,15 +86,18 @@ func (a *attempt) exchange() {
 	a.up = newUpload(body.Reader(), body.Len(), a.c.cfg.Stamp)
 	// No GetBody: it would allow net/http to repeat the request.
 	req := &http.Request{
-		Method: http.MethodPost, URL: a.c.url, Host: a.c.host, Header: a.header(),
+		Method: http.MethodPost, URL: a.to.api, Host: a.c.host, Header: a.header(),
 		Body: a.up, ContentLength: body.Len(),
 	}
-	hooks := a.up.hooks(a.gotConn)
+	hooks := a.up.hooks(a.gotConn, a.c.cfg.HTTP2)
 	made := new(making)
 	made.watch(hooks, a.c.cfg.Stamp)
-	resp, err := a.c.transport.RoundTrip(req.WithContext(httptrace.WithClientTrace(a.ctx, hooks)))
-	if a.fresh {
-		a.result.Net = made.net()
+	resp, err := a.to.transport.RoundTrip(req.WithContext(httptrace.WithClientTrace(a.ctx, hooks)))
+	switch {
+	case a.fresh:
+		a.result.Net = made.net(a.to.number)
+	case a.to.number != target.Unknown:
+		a.result.Net = &target.Net{URL: a.to.number, DNS: target.Unknown, Dial: target.Unknown, TLS: target.Unknown}
 	}
 	now := a.c.stamp()
 	a.responded(now)
@@ -135,11 +139,16 @@ func (a *attempt) header() http.Header {
 func (a *attempt) gotConn(info httptrace.GotConnInfo) {
 	a.connected, a.fresh = true, !info.Reused
 	a.sink.Event(target.Event{At: a.c.stamp(), Kind: target.Conn, Reused: info.Reused})
-	a.sink.Event(target.Event{At: a.c.stamp(), Kind: target.Writing})
+	if !a.c.cfg.HTTP2 {
+		a.sink.Event(target.Event{At: a.c.stamp(), Kind: target.Writing})
+	}
 }
 
 // responded reports what net/http's goroutines saw before the header was whole.
 func (a *attempt) responded(now clock.Time) {
+	if at := clock.Time(a.up.streamed.Load()); at.Known() && a.connected {
+		a.sink.Event(target.Event{At: at, Kind: target.Writing})
+	}
 	first := clock.Time(a.up.firstByte.Load())
 	if first.Known() {
 		if at, ok := a.up.wroteBefore(first); ok {
@@ -214,7 +223,7 @@ func (a *attempt) failed(err error) {
 // broken reports whether err is the loss of a connection.
 func broken(err error) bool {
 	var op *net.OpError
-	return errors.As(err, &op) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+	return errors.As(err, &op) || dropped(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		// net/http does not export this one.
 		err.Error() == "http: server closed idle connection"
 }

@@ -3,7 +3,6 @@ package openai
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -24,18 +23,16 @@ const (
 	minSecret = 8
 )
 
-// Client sends attempts to one endpoint. Start, Cancel and Close belong to the
+// Client sends attempts to its base URLs in turn. Start, Cancel and Close belong to the
 // loop's goroutine; each attempt has a goroutine of its own, which reports its
 // events and then posts its End into the loop.
 type Client struct {
 	cfg       Config
-	url       *url.URL
-	models    *url.URL
+	endpoints []*endpoint
 	header    http.Header
 	host      string // of the Host header; "" is the URL's
 	secrets   *strings.Replacer
 	format    *wire.Format
-	transport *http.Transport
 
 	// Owned by the loop's goroutine.
 	live        map[*target.Request]*attempt
@@ -55,9 +52,7 @@ func New(cfg Config) (*Client, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	socket, base := socketOf(cfg.BaseURL)
-	cfg.BaseURL = base
-	api, models, err := cfg.urls()
+	endpoints, err := newEndpoints(&cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -73,8 +68,8 @@ func New(cfg Config) (*Client, error) {
 		format.Continuous()
 	}
 	c := &Client{
-		cfg: cfg, url: api, models: models, header: header, host: header.Get("Host"),
-		secrets: secrets(&cfg), format: format, transport: newTransport(socket, cfg.TLS),
+		cfg: cfg, endpoints: endpoints, header: header, host: header.Get("Host"),
+		secrets: secrets(&cfg), format: format,
 		live: map[*target.Request]*attempt{},
 	}
 	header.Del("Host")
@@ -106,7 +101,7 @@ func secrets(cfg *Config) *strings.Replacer {
 // Start sends r and reports to s. See target.Target.
 func (c *Client) Start(r *target.Request, s target.Sink) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	a := &attempt{c: c, req: r, sink: s, ctx: ctx, cancel: cancel, scanner: c.scanner(), probe: wire.Probe{API: c.cfg.API}}
+	a := &attempt{c: c, to: c.endpoint(r), req: r, sink: s, ctx: ctx, cancel: cancel, scanner: c.scanner(), probe: wire.Probe{API: c.cfg.API}}
 	c.live[r] = a
 	if d := c.cfg.TTFTTimeout; d > 0 {
 		c.ttft.Add(&a.ttft, r.Intended.Add(r.Later+d), a)
@@ -151,7 +146,9 @@ func (c *Client) Close() {
 		a.cancel(giveUp{cause: target.CauseCanceled})
 	}
 	c.running.Wait()
-	c.transport.CloseIdleConnections()
+	for _, e := range c.endpoints {
+		e.transport.CloseIdleConnections()
+	}
 }
 
 // stamp reads the clock.

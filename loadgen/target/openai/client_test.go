@@ -531,7 +531,7 @@ func TestStreamDoesNotAllocate(t *testing.T) {
 // streamer returns a function that reads stream through an attempt.
 func streamer(t testing.TB, stream []byte) (*attempt, func()) {
 	c, err := New(Config{
-		BaseURL: "http://127.0.0.1:1", Loop: newLoop(), Stamp: &ticks{},
+		BaseURLs: []string{"http://127.0.0.1:1"}, Loop: newLoop(), Stamp: &ticks{},
 		Prompt: func([]target.Span) wire.Prompt { return words("x") },
 	})
 	if err != nil {

@@ -17,12 +17,16 @@ import (
 
 // Config says where requests go and how.
 type Config struct {
-	// BaseURL is the server's root, such as http://127.0.0.1:8000, or the path of a
-	// socket, such as unix:///run/server.sock.
-	BaseURL string
+	// BaseURLs are the roots of the servers, each such as http://127.0.0.1:8000, or the
+	// path of a socket, such as unix:///run/server.sock. Requests go to them in turn.
+	BaseURLs []string
+	// HTTP2 sends requests as streams of shared connections: over TLS, or at once, with
+	// prior knowledge (RFC 9113, section 3.3), where the URL is http. A server that
+	// speaks HTTP/1.1 only is not served.
+	HTTP2 bool
 	// TLS says whom to trust; nil: whom the system trusts.
 	TLS *tls.Config
-	// Endpoint is the path of the API below BaseURL; "" is the usual one.
+	// Endpoint is the path of the API below each base URL; "" is the usual one.
 	Endpoint string
 	// API is what to speak; the zero value is completions.
 	API wire.API
@@ -68,18 +72,18 @@ var reserved = map[string]string{
 	"X-Request-Id":      "each attempt has its own",
 }
 
-// urls checks the addresses and returns those of the API and of the model list.
-func (c *Config) urls() (api, models *url.URL, err error) {
-	base, err := url.Parse(c.BaseURL)
+// urls checks a base URL and returns it, and those of the API and of the model list.
+func (c *Config) urls(text string) (base, api, models *url.URL, err error) {
+	base, err = url.Parse(text)
 	switch {
 	case err != nil:
-		return nil, nil, errors.New("base URL is not a URL; write it as http://HOST:PORT")
+		return nil, nil, nil, errors.New("base URL is not a URL; write it as http://HOST:PORT")
 	case base.User != nil:
-		return nil, nil, errors.New("base URL holds a user name or password; give an Authorization header instead")
+		return nil, nil, nil, errors.New("base URL holds a user name or password; give an Authorization header instead")
 	case base.Scheme != "http" && base.Scheme != "https" || base.Host == "":
-		return nil, nil, fmt.Errorf("base URL %q: write it as http://HOST:PORT or https://HOST", c.BaseURL)
+		return nil, nil, nil, fmt.Errorf("base URL %q: write it as http://HOST:PORT or https://HOST", text)
 	case base.RawQuery != "" || base.Fragment != "":
-		return nil, nil, fmt.Errorf("base URL %q has a query or a fragment; leave out what follows the path", c.BaseURL)
+		return nil, nil, nil, fmt.Errorf("base URL %q has a query or a fragment; leave out what follows the path", text)
 	}
 	path := c.Endpoint
 	if path == "" {
@@ -88,9 +92,9 @@ func (c *Config) urls() (api, models *url.URL, err error) {
 	root := strings.TrimRight(base.Path, "/")
 	switch {
 	case !strings.HasPrefix(path, "/"):
-		return nil, nil, fmt.Errorf("endpoint %q: write it as a path, such as %s", path, c.API.Path())
+		return nil, nil, nil, fmt.Errorf("endpoint %q: write it as a path, such as %s", path, c.API.Path())
 	case strings.HasSuffix(root, "/v1") && strings.HasPrefix(path, "/v1/"):
-		return nil, nil, fmt.Errorf("base URL %q ends in /v1, as the endpoint %s begins; leave it out of the base URL", c.BaseURL, path)
+		return nil, nil, nil, fmt.Errorf("base URL %q ends in /v1, as the endpoint %s begins; leave it out of the base URL", text, path)
 	}
 	stem := path
 	for _, end := range []string{"/completions", "/chat", "/responses", "/embeddings"} {
@@ -102,7 +106,7 @@ func (c *Config) urls() (api, models *url.URL, err error) {
 	at := func(path string) *url.URL {
 		return &url.URL{Scheme: base.Scheme, Host: base.Host, Path: root + path}
 	}
-	return at(path), at(stem + "/models"), nil
+	return base, at(path), at(stem + "/models"), nil
 }
 
 // header is what each request carries besides its identity.

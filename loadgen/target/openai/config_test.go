@@ -17,12 +17,12 @@ func TestNewRefuses(t *testing.T) {
 		change func(*Config)
 		want   string
 	}{
-		{"no scheme", func(c *Config) { c.BaseURL = "localhost:8000" }, "http://HOST:PORT"},
-		{"no host", func(c *Config) { c.BaseURL = "http://" }, "http://HOST:PORT"},
-		{"no URL", func(c *Config) { c.BaseURL = "http://a b%zz" }, "http://HOST:PORT"},
-		{"password", func(c *Config) { c.BaseURL = "http://u:hunter22@h" }, "Authorization header"},
-		{"query", func(c *Config) { c.BaseURL = "http://h/?a=b" }, "query"},
-		{"v1 twice", func(c *Config) { c.BaseURL = "http://h/v1/" }, "leave it out"},
+		{"no scheme", func(c *Config) { c.BaseURLs = []string{"localhost:8000"} }, "http://HOST:PORT"},
+		{"no host", func(c *Config) { c.BaseURLs = []string{"http://"} }, "http://HOST:PORT"},
+		{"no URL", func(c *Config) { c.BaseURLs = []string{"http://a b%zz"} }, "http://HOST:PORT"},
+		{"password", func(c *Config) { c.BaseURLs = []string{"http://u:hunter22@h"} }, "Authorization header"},
+		{"query", func(c *Config) { c.BaseURLs = []string{"http://h/?a=b"} }, "query"},
+		{"v1 twice", func(c *Config) { c.BaseURLs = []string{"http://h/v1/"} }, "leave it out"},
 		{"endpoint", func(c *Config) { c.Endpoint = "v1/x" }, "write it as a path"},
 		{"TTFT timeout", func(c *Config) { c.TTFTTimeout = -time.Second }, "negative"},
 		{"request timeout", func(c *Config) { c.RequestTimeout = -time.Second }, "negative"},
@@ -40,7 +40,7 @@ func TestNewRefuses(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := Config{
-				BaseURL: "http://h", Loop: newLoop(), Stamp: &ticks{},
+				BaseURLs: []string{"http://h"}, Loop: newLoop(), Stamp: &ticks{},
 				Prompt: func([]target.Span) wire.Prompt { return words("x") },
 			}
 			tt.change(&cfg)
@@ -66,8 +66,8 @@ func TestAddresses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			cfg := Config{BaseURL: tt.base, Endpoint: tt.endpoint, API: map[bool]wire.API{true: wire.Chat}[tt.chat]}
-			api, models, err := cfg.urls()
+			cfg := Config{Endpoint: tt.endpoint, API: map[bool]wire.API{true: wire.Chat}[tt.chat]}
+			_, api, models, err := cfg.urls(tt.base)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,7 +5,10 @@
 //
 //   - Dispatched is taken first of all in the attempt's goroutine.
 //   - Conn is taken when net/http hands over a connection, Writing right after it,
-//     before a byte of the request is written.
+//     before a byte of the request is written. Over HTTP/2 (Config.HTTP2) a connection
+//     is shared, and Writing is taken when the request has its stream: what lies between
+//     is the wait inside net/http. Where a server allows no more streams, net/http makes
+//     another connection rather than wait.
 //   - Wrote is taken when the last write of the body has returned, or has begun, if
 //     its return was noticed only after the first byte of the answer. Where a
 //     server answers before it has read the request, Wrote comes late, after events
@@ -27,6 +30,10 @@
 // A result's Net holds what making the connection took, if it had not served before and
 // was dialled for the attempt. The base URL may be a socket (unix:///PATH). Config.TLS
 // says whom to trust.
+//
+// With several base URLs each request goes to the next one, by its number, and each
+// further attempt at it to the one behind that; Net.URL tells which. Sessions are not
+// kept together: that is a router's job.
 //
 // Of the responses API the last event of the answer is the terminal marker too. An
 // embedding is not streamed: Finished, UsageSeen and Done carry the stamp of its last
@@ -55,6 +62,6 @@
 //   - timeouts and Cancel: their own causes, unless the stream had failed before.
 //
 // It does not retry, does not judge success (a clean end without finish_reason is
-// CauseEOF without a Finished event), honours no proxy variables, and speaks
-// HTTP/1.1 only, because HTTP/2 would make requests queue inside one connection.
+// CauseEOF without a Finished event), honours no proxy variables, and does not choose
+// between HTTP/1.1 and HTTP/2 by what the server offers: what is measured must be known.
 package openai

@@ -53,7 +53,7 @@ func Example() {
 		panic(err)
 	}
 	client, err := openai.New(openai.Config{
-		BaseURL: server.URL, Model: "llama", Loop: loop, Stamp: loop,
+		BaseURLs: []string{server.URL}, Model: "llama", Loop: loop, Stamp: loop,
 		Prompt: func(s []target.Span) wire.Prompt { return prompt.New(s) },
 	})
 	if err != nil {

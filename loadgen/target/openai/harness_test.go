@@ -264,7 +264,7 @@ func newRig(t *testing.T, url string, change ...func(*Config)) *rig {
 	t.Helper()
 	l := newLoop()
 	cfg := Config{
-		BaseURL: url, API: wire.Chat, Model: "m", Loop: l, Stamp: &ticks{},
+		BaseURLs: []string{url}, API: wire.Chat, Model: "m", Loop: l, Stamp: &ticks{},
 		Prompt: func([]target.Span) wire.Prompt { return words("alpha beta gamma delta epsilon zeta") },
 	}
 	for _, f := range change {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 
 	"goodput/loadgen/wire"
 )
@@ -14,19 +15,31 @@ import (
 // maxModelsBytes bounds the list of models.
 const maxModelsBytes = 1 << 20
 
-// Models asks the server for the names of the models that it serves, in its own
-// order. It needs neither the loop nor the clock, and fails if there is no name.
+// Models asks the servers for the names of the models that all of them serve, in the
+// order of the first. It needs neither the loop nor the clock, and fails if there is no
+// name.
 func (c *Client) Models(ctx context.Context) ([]string, error) {
-	names, err := c.listModels(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("asking %s for the served models: %w", c.models, err)
+	var common []string
+	for i, e := range c.endpoints {
+		names, err := c.listModels(ctx, e)
+		if err != nil {
+			return nil, fmt.Errorf("asking %s for the served models: %w", e.models, err)
+		}
+		if i == 0 {
+			common = names
+			continue
+		}
+		common = slices.DeleteFunc(common, func(name string) bool { return !slices.Contains(names, name) })
+		if len(common) == 0 {
+			return nil, fmt.Errorf("%s serves no model that those before it serve; use base URLs of one model", e.models)
+		}
 	}
-	return names, nil
+	return common, nil
 }
 
-func (c *Client) listModels(ctx context.Context) ([]string, error) {
-	req := &http.Request{Method: http.MethodGet, URL: c.models, Host: c.host, Header: c.header.Clone()}
-	resp, err := c.transport.RoundTrip(req.WithContext(ctx))
+func (c *Client) listModels(ctx context.Context, e *endpoint) ([]string, error) {
+	req := &http.Request{Method: http.MethodGet, URL: e.models, Host: c.host, Header: c.header.Clone()}
+	resp, err := e.transport.RoundTrip(req.WithContext(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("%w; is the server running, and is the base URL right?", err)
 	}

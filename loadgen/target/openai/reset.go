@@ -11,19 +11,25 @@ import (
 	"goodput/loadgen/wire"
 )
 
-// ResetPrefixCache asks the server to forget the prompts that it has cached, by
+// ResetPrefixCache asks each server to forget the prompts that it has cached, by
 // POST /reset_prefix_cache below the base URL, which vLLM offers in its development
-// mode. It fails unless the server says that it did.
+// mode. It fails unless all say that they did.
 func (c *Client) ResetPrefixCache(ctx context.Context) error {
-	at, err := url.Parse(c.cfg.BaseURL)
-	if err != nil {
-		return err // New has checked it
+	for _, e := range c.endpoints {
+		if err := c.reset(ctx, e); err != nil {
+			return err
+		}
 	}
-	at.Path = strings.TrimSuffix(strings.TrimRight(at.Path, "/"), "/v1") + "/reset_prefix_cache"
+	return nil
+}
+
+func (c *Client) reset(ctx context.Context, e *endpoint) error {
+	at := &url.URL{Scheme: e.base.Scheme, Host: e.base.Host}
+	at.Path = strings.TrimSuffix(strings.TrimRight(e.base.Path, "/"), "/v1") + "/reset_prefix_cache"
 	header := c.header.Clone()
 	header.Set("Content-Length", "0")
 	req := &http.Request{Method: http.MethodPost, URL: at, Host: c.host, Header: header}
-	resp, err := c.transport.RoundTrip(req.WithContext(ctx))
+	resp, err := e.transport.RoundTrip(req.WithContext(ctx))
 	if err != nil {
 		return fmt.Errorf("resetting the prefix cache: %w", err)
 	}

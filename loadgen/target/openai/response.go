@@ -24,6 +24,9 @@ func (c *Config) mediaType() string {
 // unreadable says why the body is not of the kind that was asked for; "" if
 // it is.
 func (a *attempt) unreadable(resp *http.Response) string {
+	if a.c.cfg.HTTP2 && resp.ProtoMajor != 2 {
+		return "the server speaks " + resp.Proto + ", and HTTP/2 was asked for"
+	}
 	if resp.StatusCode/100 != 2 {
 		return "HTTP status " + strconv.Itoa(resp.StatusCode)
 	}

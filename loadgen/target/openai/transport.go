@@ -19,9 +19,11 @@ const unixScheme = "unix://"
 
 // newTransport makes connections for one client: to the socket at path, or, if that is
 // empty, to where the URL says.
-func newTransport(path string, conf *tls.Config) *http.Transport {
+func newTransport(path string, conf *tls.Config, http2 bool) *http.Transport {
 	var protocols http.Protocols
-	protocols.SetHTTP1(true)
+	protocols.SetHTTP1(!http2)
+	protocols.SetHTTP2(http2)
+	protocols.SetUnencryptedHTTP2(http2)
 	dial := (&net.Dialer{Timeout: connectTimeout}).DialContext
 	if path != "" {
 		inner := dial
@@ -90,6 +92,6 @@ func (m *making) watch(t *httptrace.ClientTrace, stamp clock.Stamper) {
 }
 
 // net is the account of a connection that was not in use before.
-func (m *making) net() *target.Net {
-	return &target.Net{URL: target.Unknown, DNS: m.dns.took.Load(), Dial: m.dial.took.Load(), TLS: m.tls.took.Load()}
+func (m *making) net(url int) *target.Net {
+	return &target.Net{URL: url, DNS: m.dns.took.Load(), Dial: m.dial.took.Load(), TLS: m.tls.took.Load()}
 }

@@ -16,6 +16,7 @@ type upload struct {
 	stamp clock.Stamper
 
 	// Of type clock.Time; clock.Never until known.
+	streamed  atomic.Int64 // a stream of a shared connection was there, and is about to be written to
 	handed    atomic.Int64 // the last piece of the body goes into its write
 	wrote     atomic.Int64 // that write has returned
 	firstByte atomic.Int64
@@ -31,6 +32,7 @@ type upload struct {
 
 func newUpload(body io.Reader, size int64, stamp clock.Stamper) *upload {
 	u := &upload{stamp: stamp, body: body, size: size, open: true, closed: make(chan struct{})}
+	u.streamed.Store(int64(clock.Never))
 	u.handed.Store(int64(clock.Never))
 	u.wrote.Store(int64(clock.Never))
 	u.firstByte.Store(int64(clock.Never))
@@ -81,8 +83,8 @@ func (u *upload) wroteBefore(first clock.Time) (clock.Time, bool) {
 
 // hooks are called by net/http; gotConn on the attempt's goroutine, the others
 // on the connection's.
-func (u *upload) hooks(gotConn func(httptrace.GotConnInfo)) *httptrace.ClientTrace {
-	return &httptrace.ClientTrace{
+func (u *upload) hooks(gotConn func(httptrace.GotConnInfo), http2 bool) *httptrace.ClientTrace {
+	hooks := &httptrace.ClientTrace{
 		GotConn: gotConn,
 		WroteRequest: func(info httptrace.WroteRequestInfo) {
 			if info.Err == nil {
@@ -93,4 +95,13 @@ func (u *upload) hooks(gotConn func(httptrace.GotConnInfo)) *httptrace.ClientTra
 			u.firstByte.CompareAndSwap(int64(clock.Never), int64(u.stamp.Stamp()))
 		},
 	}
+	if http2 {
+		// Called when the stream has its number, before its first frame goes out.
+		hooks.WroteHeaderField = func(string, []string) {
+			if !clock.Time(u.streamed.Load()).Known() {
+				u.streamed.Store(int64(u.stamp.Stamp()))
+			}
+		}
+	}
+	return hooks
 }
