@@ -91,7 +91,7 @@ func (p *planFlags) comparison(env *Env, arms []arm, seeds int) (*comparison, er
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(p.wrongTarget(common.BaseURL != ""), p.twice()); err != nil {
+	if err := errors.Join(p.wrongTarget(common.Remote()), p.twice()); err != nil {
 		return nil, err
 	}
 	x := &comparison{dir: common.Out, at: map[[2]int]int{}}
@@ -117,7 +117,7 @@ func (p *planFlags) comparison(env *Env, arms []arm, seeds int) (*comparison, er
 
 // checkPool finds what is wrong with the engines of a plan.
 func checkPool(p *plan.Plan) error {
-	if p.BaseURL != "" {
+	if p.Remote() {
 		return nil
 	}
 	setup, err := newEngineSetup(p)
@@ -243,7 +243,7 @@ func printSet(w io.Writer, s *compare.Set, asJSON bool) error {
 // newTrial is a run with what is known of it by its plan.
 func newTrial(p *plan.Plan, arm string, r *render.Report) *compare.Trial {
 	t := &compare.Trial{Arm: arm, Seed: p.Seed, Report: r}
-	if p.BaseURL == "" {
+	if !p.Remote() {
 		t.Replicas = answering(p)
 	}
 	return t

@@ -79,7 +79,7 @@ func (r *trials) run(all []trial) error {
 	return nil
 }
 
-func virtual(p *plan.Plan) bool { return p.BaseURL == "" && p.Speed.Virtual() }
+func virtual(p *plan.Plan) bool { return !p.Remote() && p.Speed.Virtual() }
 
 // relay hands interrupts to the runs under way.
 func (r *trials) relay(interrupts <-chan os.Signal, over chan struct{}) {
