@@ -34,6 +34,7 @@ var columns = []string{
 	"server_drafts", "server_draft_tokens", "server_accepted_tokens",
 	"server_e2e", "server_preempted", "server_spent_frontend", "server_spent_queue", "server_spent_prefill",
 	"server_spent_decode", "server_spent_interference", "server_spent_transfer",
+	"permitted", "closed", "wrote", "replica", "http_status", "server_attempts", "server_decode", "d_tail",
 }
 
 // itlAfter is the metric that itl is printed behind.
@@ -45,6 +46,11 @@ type collector struct {
 	samples []stats.Sample
 	queue   stats.Sample // by the engines' account
 	placed  assigned
+	series  []stats.Series // of the same, in the order of the schedule
+	lines   timeline
+	pool    replicas
+	signs   signs
+	checks  checks
 	gaps    gaps
 	itl     *stats.Hist
 	spent   spender
@@ -60,14 +66,18 @@ type collector struct {
 func newCollector(dir string, m record.Manifest) *collector {
 	return &collector{
 		f:       Figures{Dir: dir, Manifest: m, LastSent: clock.Never},
-		samples: make([]stats.Sample, len(perRequest)), placed: assigned{},
-		warm: clock.Never, first: math.MaxInt64, last: clock.Never, end: clock.Never,
+		samples: make([]stats.Sample, len(perRequest)), series: make([]stats.Series, len(perRequest)), placed: assigned{},
+		checks: checks{window: m.Window},
+		warm:   clock.Never, first: math.MaxInt64, last: clock.Never, end: clock.Never,
 	}
 }
 
 // add takes one row. Only the attempt that decides a request counts, and only
 // requests that were scheduled in the window.
 func (c *collector) add(r *record.Request) error {
+	replica := c.pool.number(r.Replica)
+	c.lines.add(r, replica)
+	c.checks.add(r)
 	if r.Phase == record.Warmup {
 		c.warm = max(c.warm, r.Intended)
 	}
@@ -77,8 +87,12 @@ func (c *collector) add(r *record.Request) error {
 	f := &c.f
 	f.Attempts.add(r)
 	c.departs.add(r)
+	c.signs.add(r)
 	if !r.Final {
 		return nil
+	}
+	if replica >= 0 {
+		c.pool.all[replica].add(r)
 	}
 	f.Scheduled++
 	f.Outcomes[r.Outcome]++
@@ -103,6 +117,7 @@ func (c *collector) add(r *record.Request) error {
 	for i, m := range perRequest {
 		if v := m.of(r); v != record.Null && (r.Outcome == record.OK || m.name == "lag" || m.name == "client_queue") {
 			c.samples[i].Add(v)
+			c.series[i].Add(uint64(max(0, r.Seq)), float64(v))
 		}
 	}
 	if r.ServerSource != "" {
@@ -175,12 +190,17 @@ func (c *collector) finish() *Figures {
 	f.Spent = c.spent.finish()
 	f.Triggers, f.StepIndex = c.steps.finish(), c.steps.indexed()
 	f.Assigned = c.placed.finish()
+	f.Timeline = c.lines.finish()
+	f.Replicas, f.OtherReplicas = c.pool.finish(&c.lines), len(c.pool.others)
+	f.Checks = c.checks.finish(&f.Timeline, c.last)
+	f.Signs = c.signs.finish()
 	f.values = append(f.values, values{"queue", 1, &c.queue}, values{"itl", 1000, c.itl})
 	for i, m := range perRequest {
-		f.Metrics = append(f.Metrics, Metric{m.name, c.samples[i].Summary()})
+		independent, _ := c.series[i].Effective()
+		f.Metrics = append(f.Metrics, Metric{Name: m.name, Summary: c.samples[i].Summary(), Independent: independent})
 		f.values = append(f.values, values{m.name, 1, &c.samples[i]})
 		if m.name == itlAfter {
-			f.Metrics = append(f.Metrics, Metric{"itl", scale(c.itl.Summary(), 1000)})
+			f.Metrics = append(f.Metrics, Metric{Name: "itl", Summary: scale(c.itl.Summary(), 1000)})
 		}
 	}
 	return f

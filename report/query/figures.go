@@ -13,7 +13,22 @@ import (
 type Metric struct {
 	Name string
 	stats.Summary
+	// Independent is the number of independent values that N correlated ones, in the
+	// order of the schedule, are worth; 0: unknown.
+	Independent float64
 }
+
+// Worth is the number of values to judge quantiles by: Independent, or N where that
+// is unknown.
+func (m *Metric) Worth() int64 {
+	if m.Independent > 0 {
+		return min(m.N, int64(m.Independent))
+	}
+	return m.N
+}
+
+// Reliable reports whether the quantile q has a 95 % interval at all.
+func (m *Metric) Reliable(q float64) bool { return m.Worth() >= stats.MinN(q) }
 
 // Ratio is a part of a whole; without a whole there is no ratio.
 type Ratio struct{ Part, Whole int64 }
@@ -86,6 +101,13 @@ type Figures struct {
 	Assigned []Assigned
 	// Metrics in the order of the definitions.
 	Metrics []Metric
+	// Timeline is the whole run in bins, Replicas who answered, Signs what points at
+	// something wrong, Checks what must hold.
+	Timeline      Timeline
+	Replicas      []Replica
+	OtherReplicas int
+	Signs         Signs
+	Checks        Checks
 
 	values []values // behind the metrics, and that of "queue"
 }
@@ -173,7 +195,11 @@ func Load(dir string, scopes ...Scope) (*Figures, error) {
 	}
 	f := c.finish()
 	if len(scopes) > 0 {
+		f.Checks.Decided = -1
 		return f, nil
+	}
+	if err := f.Signs.bunched(run); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", dir, err)
 	}
 	if err := f.loadSessions(run); err != nil {
 		return nil, err

@@ -199,15 +199,15 @@ func (r *sessionReader) finish() Sessions {
 	out := r.Sessions
 	out.Known = true
 	for i, m := range sessionMetrics {
-		out.Metrics = append(out.Metrics, Metric{m.name, r.samples[i].Summary()})
+		out.Metrics = append(out.Metrics, Metric{Name: m.name, Summary: r.samples[i].Summary()})
 	}
-	out.Metrics = append(out.Metrics, Metric{"turn_response", r.turns.Summary()})
+	out.Metrics = append(out.Metrics, Metric{Name: "turn_response", Summary: r.turns.Summary()})
 	out.Slowdown = r.slowdown.summary()
 	for i, b := range byStepCount {
-		out.BySteps = append(out.BySteps, Metric{b.name, r.bySteps[i].Summary()})
+		out.BySteps = append(out.BySteps, Metric{Name: b.name, Summary: r.bySteps[i].Summary()})
 	}
 	for i, b := range byTurn {
-		out.ByTurn = append(out.ByTurn, Metric{b.name, r.byTur[i].Summary()})
+		out.ByTurn = append(out.ByTurn, Metric{Name: b.name, Summary: r.byTur[i].Summary()})
 	}
 	slices.SortStableFunc(r.order, func(a, b *tenantReader) int {
 		return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name))

@@ -25,6 +25,9 @@ type Spent struct {
 // slowShare of the requests are the slowest.
 const slowShare = 0.01
 
+// SpentQueue is the name of the part that is waiting for the first step.
+const SpentQueue = "queue"
+
 // parts are the causes, in the order in which a request meets them. The last one
 // is what the engine knows nothing of.
 var parts = []struct {
@@ -32,7 +35,7 @@ var parts = []struct {
 	of   func(r *record.Request) int64
 }{
 	{"front end", func(r *record.Request) int64 { return r.ServerSpentFrontEnd }},
-	{"queue", func(r *record.Request) int64 { return r.ServerSpentQueue }},
+	{SpentQueue, func(r *record.Request) int64 { return r.ServerSpentQueue }},
 	{"prefill", func(r *record.Request) int64 { return r.ServerSpentPrefill }},
 	{"decode", func(r *record.Request) int64 { return r.ServerSpentDecode }},
 	{"interference", func(r *record.Request) int64 { return r.ServerSpentInterference }},

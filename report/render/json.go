@@ -43,12 +43,15 @@ type jsonReport struct {
 	Index       []jsonTrigger         `json:"steps_by_index"`
 	Events      []record.Event        `json:"events"`
 	Health      jsonHealth            `json:"health"`
+	Checks      jsonChecks            `json:"checks"`
+	Diagnoses   []jsonFinding         `json:"diagnoses"`
 	Warnings    []string              `json:"warnings"`
 }
 
 type jsonMetric struct {
 	Unit       string   `json:"unit"`
 	N          int64    `json:"n"`
+	NEff       *float64 `json:"n_eff"` // independent values that the n are worth
 	Mean       *float64 `json:"mean"`
 	P50        *float64 `json:"p50"`
 	P90        *float64 `json:"p90"`
@@ -113,6 +116,7 @@ func Object(r *Report) any {
 		Index:    triggersJSON(r.StepIndex),
 		Events:   append([]record.Event{}, r.Manifest.Events...),
 		Health:   jsonHealth{string(r.Health.Verdict), some(r.Health.Why)},
+		Checks:   r.checksJSON(), Diagnoses: r.findingsJSON(),
 		Warnings: some(r.Warnings()),
 	}
 	if r.closed() {
@@ -136,7 +140,9 @@ func Object(r *Report) any {
 		}
 	}
 	for _, m := range r.Metrics {
-		out.Metrics[m.Name] = metricJSON(inUnit(m))
+		j := metricJSON(inUnit(m))
+		j.NEff, j.Unreliable = maybe(m.Independent, m.Independent > 0), some(stats.Unreliable(m.Worth()))
+		out.Metrics[m.Name] = j
 	}
 	out.Cache.PlannedHit = maybe(r.PlannedHit.Value(), r.PlannedHit.Known())
 	out.Cache.PoolHit = maybe(r.PoolHit.Value(), r.PoolHit.Known())

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-
-	"goodput/report/stats"
 )
 
 // Markdown writes the report as two tables, for a page or a comment: what was run and
@@ -22,12 +20,12 @@ func Markdown(w io.Writer, r *Report) error {
 			fmt.Fprintf(&b, "| %s | %s |\n", key, mdText(value))
 		}
 	}
-	row("target", r.Manifest.Target["text"])
-	row("dataset", r.Manifest.Dataset["text"])
-	row("load", r.loadText())
-	row("outcomes", r.outcomesText())
-	row("SLO", r.sloText())
-	row("cache hit", r.cacheText())
+	for _, f := range r.Facts() {
+		row(f.Name, f.Text)
+	}
+	for _, d := range r.Findings() {
+		row("diagnosis", fmt.Sprintf("%s: %s. %s", d.What, d.Evidence, d.Remedy))
+	}
 	for _, warning := range r.Warnings() {
 		row("warning", warning)
 	}
@@ -39,7 +37,7 @@ func Markdown(w io.Writer, r *Report) error {
 		s := inUnit(m)
 		fmt.Fprintf(&b, "| %s %s | %d | %s |", m.Name, unitName, m.N, cell(s.Mean))
 		for i, v := range []float64{s.P50, s.P90, s.P95, s.P99, s.P99_9} {
-			if m.N < stats.MinN(fractions[i]) {
+			if !m.Reliable(fractions[i]) {
 				b.WriteString(" |")
 				continue
 			}

@@ -7,6 +7,28 @@ import (
 	"goodput/loadgen/record"
 )
 
+// Fact is a thing that is said of a run in words.
+type Fact struct{ Name, Text string }
+
+// Facts are what was run, at whom, and how it ended; those that are unknown are left
+// out.
+func (r *Report) Facts() []Fact {
+	var out []Fact
+	for _, f := range []Fact{
+		{"target", r.Manifest.Target["text"]},
+		{"dataset", r.Manifest.Dataset["text"]},
+		{"load", r.loadText()},
+		{"outcomes", r.outcomesText()},
+		{"SLO", r.sloText()},
+		{"cache hit", r.cacheText()},
+	} {
+		if f.Text != "" {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
 // loadText is what was offered.
 func (r *Report) loadText() string {
 	var b strings.Builder

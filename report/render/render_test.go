@@ -49,7 +49,7 @@ func sample() *Report {
 			},
 		},
 		Metrics: []query.Metric{
-			{Name: "ttft", Summary: stats.Summary{N: 980, Mean: 123.456e6, P50: 100e6, P90: 200e6, P95: 250e6, P99: 900e6, P99_9: 1234e6, Max: 98765e6}},
+			{Name: "ttft", Independent: 412.7, Summary: stats.Summary{N: 980, Mean: 123.456e6, P50: 100e6, P90: 200e6, P95: 250e6, P99: 900e6, P99_9: 1234e6, Max: 98765e6}},
 			{Name: "tpot", Summary: stats.Summary{N: 40, Mean: 7.25e6, P50: 7e6, P90: 8e6, P95: 8.5e6, P99: 9e6, P99_9: 9e6, Max: 9e6}},
 			{Name: "client_queue"},
 		},
@@ -94,6 +94,9 @@ func TestText(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in:\n%s", want, text)
 		}
+	}
+	if want := "  -: ttft p99.9 (needs 3688 independent, have ~412), tpot p95 (needs 72 independent, have ~40)\n"; !strings.Contains(text, want) {
+		t.Errorf("no %q in:\n%s", want, text)
 	}
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "tpot") && strings.Count(line, " -") != 3 {
@@ -197,6 +200,74 @@ func TestCell(t *testing.T) {
 		if got := cell(v); got != want {
 			t.Errorf("cell(%v) = %s, want %s", v, got, want)
 		}
+	}
+}
+
+// Correlated values are worth fewer: what they can't tell is not printed, and named in
+// the JSON, which keeps it.
+func TestQuantilesOfCorrelatedValues(t *testing.T) {
+	r := sample()
+	r.Metrics[0].Independent = 52
+	var text, js bytes.Buffer
+	if err := Text(&text, r); err != nil {
+		t.Fatal(err)
+	}
+	if err := JSON(&js, r); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(text.String(), "ttft p95 (needs 72 independent, have ~52)") || strings.Contains(text.String(), "250.0") {
+		t.Errorf("text:\n%s", text.String())
+	}
+	var j struct {
+		Metrics map[string]struct {
+			NEff       *float64 `json:"n_eff"`
+			P99        *float64
+			Unreliable []string
+		}
+	}
+	if err := json.Unmarshal(js.Bytes(), &j); err != nil {
+		t.Fatal(err)
+	}
+	if m := j.Metrics["ttft"]; m.NEff == nil || *m.NEff != 52 || m.P99 == nil || *m.P99 != 900 || fmt.Sprint(m.Unreliable) != "[p95 p99 p99.9]" {
+		t.Errorf("ttft: %+v", m)
+	}
+	if m := j.Metrics["tpot"]; m.NEff != nil {
+		t.Errorf("an unknown number of independent values is %v", *m.NEff)
+	}
+}
+
+// A check is only printed when it does not hold.
+func TestChecksThatDoNotHold(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Report)
+		want   string
+	}{
+		"all hold":         {func(*Report) {}, ""},
+		"rows are missing": {func(r *Report) { r.Checks.Decided = 990 }, "10 of 1000 scheduled requests have no row"},
+		"rows are missing, and known to be lost": {func(r *Report) {
+			r.Checks.Decided = 990
+			r.Manifest.Counters = map[string]int64{record.CounterDropped: 10}
+		}, ""},
+		"the account is off": {func(r *Report) { r.Manifest.Counts.Failed++ }, "off by -1"},
+		"a load that grows":  {func(r *Report) { r.Checks.Little.InFlight = 50 }, "Little's law"},
+		"a short window":     {func(r *Report) { r.Checks.Little = query.Little{InFlight: 50, Product: 100} }, ""},
+		"a transient": {func(r *Report) {
+			r.Checks.Settled, r.Checks.SettledKnown, r.Checks.Before, r.Checks.After = 30*time.Second, true, 10, 20
+		}, "MSER-5"},
+		"a burst": {func(r *Report) {
+			r.Checks.Settled, r.Checks.SettledKnown, r.Checks.Before, r.Checks.After = 30*time.Second, true, 19, 20
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := sample()
+			r.Manifest.Counts = &record.Counts{Scheduled: 1000, Completed: 980, Failed: 10, Censored: 10}
+			r.Checks = query.Checks{Decided: 1000, Little: query.Little{InFlight: 95, Product: 100, Known: true}}
+			c.change(r)
+			got := strings.Join(r.violated(), "\n")
+			if (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
 	}
 }
 

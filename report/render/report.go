@@ -83,6 +83,7 @@ func (r *Report) Warnings() []string {
 		warn("the KV cache was full (%s blocks an engine; too few for %d requests at the head of a queue, %d preemptions), and its size is only derived from the GPU's memory: no input matters more now; give a measured number with --engine.num-gpu-blocks (vLLM prints its own at the start)",
 			r.Manifest.Target[record.TargetKVBlocks], waits, preemptions)
 	}
+	out = append(out, r.violated()...)
 	if n, of := r.Manifest.Counters[record.CounterWarmupFailed], r.Manifest.Counters[record.CounterWarmups]; n > 0 {
 		warn("%d of %d requests of the warm-up failed: what they were to warm may be cold", n, of)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"goodput/loadgen/record"
+	"goodput/report/query"
 	"goodput/report/stats"
 )
 
@@ -60,31 +61,68 @@ func describe(target, dataset map[string]string, which string) string {
 }
 
 func (r *Report) table(b *strings.Builder) {
-	fmt.Fprintf(b, "\n%-16s %8s %10s %10s %10s %10s %10s %10s %10s\n",
-		"", "n", "mean", "p50", "p90", "p95", "p99", "p99.9", "max")
-	blank := false
+	fmt.Fprintf(b, "\n%-16s %8s %8s %10s %10s %10s %10s %10s %10s %10s\n",
+		"", "n", "n_eff", "mean", "p50", "p90", "p95", "p99", "p99.9", "max")
+	var blank []string
 	for _, m := range r.Metrics {
 		if m.N == 0 {
 			continue
 		}
 		s := inUnit(m)
-		row := []any{m.Name + " " + unitName, m.N, cell(s.Mean)}
+		row := []any{m.Name + " " + unitName, m.N, independent(&m), cell(s.Mean)}
 		for i, v := range []float64{s.P50, s.P90, s.P95, s.P99, s.P99_9} {
-			if m.N < stats.MinN(fractions[i]) {
+			if !m.Reliable(fractions[i]) {
 				row = append(row, "-")
-				blank = true
 				continue
 			}
 			row = append(row, cell(v))
 		}
-		fmt.Fprintf(b, "%-16s %8d %10s %10s %10s %10s %10s %10s %10s\n", append(row, cell(s.Max))...)
+		fmt.Fprintf(b, "%-16s %8d %8s %10s %10s %10s %10s %10s %10s %10s\n", append(row, cell(s.Max))...)
+		if why := needs(&m); why != "" {
+			blank = append(blank, m.Name+" "+why)
+		}
 	}
-	if blank {
-		fmt.Fprintf(b, "  -: too few values for a 95 %% interval (P95 needs %d independent ones, P99 %d, P99.9 %d)\n",
-			stats.MinN(.95), stats.MinN(.99), stats.MinN(.999))
-	}
+	wrap(b, "  -: ", blank)
 	b.WriteByte('\n')
 }
+
+// independent is how many independent values a metric is worth, ? if unknown.
+func independent(m *query.Metric) string {
+	if m.Independent <= 0 {
+		return "?"
+	}
+	return fmt.Sprint(m.Worth())
+}
+
+// wrap writes a list in lines of at most 110 columns.
+func wrap(b *strings.Builder, head string, items []string) {
+	line := head
+	for i, item := range items {
+		if i > 0 {
+			line += ", "
+		}
+		if len(line)+len(item) > 110 {
+			fmt.Fprintf(b, "%s\n", strings.TrimRight(line, " "))
+			line = strings.Repeat(" ", len(head))
+		}
+		line += item
+	}
+	if len(items) > 0 {
+		fmt.Fprintf(b, "%s\n", line)
+	}
+}
+
+// needs says what the first quantile that is left out would need; "": none is.
+func needs(m *query.Metric) string {
+	for i, q := range fractions {
+		if !m.Reliable(q) {
+			return fmt.Sprintf("%s (needs %d independent, have ~%d)", fractionNames[i], stats.MinN(q), m.Worth())
+		}
+	}
+	return ""
+}
+
+var fractionNames = [...]string{"p50", "p90", "p95", "p99", "p99.9"}
 
 var fractions = [...]float64{.5, .9, .95, .99, .999}
 
@@ -116,6 +154,9 @@ func (r *Report) tail(b *strings.Builder) {
 	r.arrivals(b)
 	if r.Health.Valid() {
 		b.WriteString("generator  ok\n")
+	}
+	for _, d := range r.Findings() {
+		fmt.Fprintf(b, "diagnosis  %s: %s\n           -> %s\n", d.What, d.Evidence, d.Remedy)
 	}
 	for _, w := range r.Warnings() {
 		fmt.Fprintf(b, "warning    %s\n", w)

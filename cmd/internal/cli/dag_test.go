@@ -62,8 +62,10 @@ var layers = []struct {
 	{4, "report/health"},
 	{4, "report/gate"},
 	{4, "report/knee"},
+	{4, "report/diagnose"},
 	{5, "report/render"},
 	{6, "report/compare"},
+	{6, "report/html"},
 	{0, "loadgen"},    // documentation only
 	{0, "fakeengine"}, // documentation only
 	{0, "report"},     // documentation only
