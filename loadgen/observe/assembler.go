@@ -272,7 +272,7 @@ func (a *Assembler) end(at clock.Time, res *target.Result) {
 	a.odd[DecodeFallbacks] += int64(res.DecodeFallbacks)
 	if res.Server != nil {
 		serverAccount(row, res.Server)
-		deltas(row)
+		row.Deltas()
 	}
 }
 

@@ -1,7 +1,6 @@
 package observe
 
 import (
-	"goodput/loadgen/clock"
 	"goodput/loadgen/record"
 	"goodput/loadgen/target"
 )
@@ -26,18 +25,6 @@ func serverAccount(row *record.Request, s *target.Server) {
 	row.ServerRecomputed = count32(s.RecomputedToks)
 }
 
-// deltas fills client minus server, in nanoseconds. Durations are compared, never
-// instants: the two clocks need not agree. Both sides count from the end of the
-// request's upload.
-func deltas(row *record.Request) {
-	row.DTTFT = minus(between(row.FirstToken, row.Wrote), row.ServerTTFT)
-	row.DE2E = minus(between(row.Done, row.Wrote), row.ServerE2E)
-	row.DTail = minus(row.DE2E, row.DTTFT)
-	if row.DTail != record.Null && row.OutputTokens >= 2 {
-		row.DTPOT = row.DTail / int64(row.OutputTokens-1)
-	}
-}
-
 func sourceName(s target.Source) string {
 	switch s {
 	case target.SourceInProcess:
@@ -56,19 +43,4 @@ func count64(n int64) int64 {
 		return record.Null
 	}
 	return n
-}
-
-func between(later, earlier clock.Time) int64 {
-	if !later.Known() || !earlier.Known() {
-		return record.Null
-	}
-	return int64(later - earlier)
-}
-
-// minus is a-b, or Null if either is.
-func minus(a, b int64) int64 {
-	if a == record.Null || b == record.Null {
-		return record.Null
-	}
-	return a - b
 }

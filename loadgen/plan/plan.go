@@ -25,6 +25,8 @@ type Plan struct {
 	ReadyCheck      int      `yaml:"ready-check-timeout-sec" group:"target" help:"seconds to wait until the server answers anything at all; 0: begin at once (vllm bench serve waits for an answer to a first prompt, which this does not send)" hash:"-"`
 	ResetCache      bool     `yaml:"reset-prefix-cache,omitempty" group:"target" help:"have the server forget its prefix cache before the run, by POST /reset_prefix_cache (vLLM offers it with VLLM_SERVER_DEV_MODE=1)"`
 	APIKeyFile      string   `yaml:"api-key-file,omitempty" group:"target" help:"file that holds the API key; otherwise OPENAI_API_KEY is used if set" hash:"-"`
+	OTLPListen      string   `yaml:"otlp-listen,omitempty" group:"target" help:"address to take OpenTelemetry spans of the server at, over gRPC, such as :4317; without a host of this machine only; give the server http://HOST:4317 as its --otlp-traces-endpoint. After the load, spans are waited for up to --drain. They tell what of each request's time was the server's; spans-*.parquet keeps them" hash:"-"`
+	OTLPHTTPListen  string   `yaml:"otlp-http-listen,omitempty" group:"target" help:"the same over HTTP, such as :4318, for http://HOST:4318/v1/traces" hash:"-"`
 
 	// What each fake engine runs on, and what it runs.
 	GPU                string `yaml:"gpu" group:"hardware" help:"GPU profile of the engines (goodput profile list)"`

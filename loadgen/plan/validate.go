@@ -3,9 +3,11 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/textproto"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -53,6 +55,16 @@ func (v *checker) span(flag string, d time.Duration) {
 	v.ok(0 <= d && d <= DeadlineCap, flag, "%v is outside 0 to %v", d, DeadlineCap)
 }
 
+// address takes "" for none.
+func (v *checker) address(flag, addr string) {
+	if addr == "" {
+		return
+	}
+	_, port, err := net.SplitHostPort(addr)
+	n, perr := strconv.Atoi(port)
+	v.ok(err == nil && perr == nil && n >= 0 && n < 1<<16, flag, "%q is not an address of the form 127.0.0.1:4317, or :4317 for this machine only", addr)
+}
+
 func (p *Plan) checkTarget(v *checker) {
 	v.oneOf("backend", p.Backend, "openai", "vllm", "openai-chat", "openai-responses", "openai-embeddings")
 	v.ok(!p.ContinuousUsage || p.Backend != "openai-responses" && p.Backend != "openai-embeddings", "continuous-usage", "--backend %s has no such option", p.Backend)
@@ -66,8 +78,12 @@ func (p *Plan) checkTarget(v *checker) {
 	if !p.Remote() {
 		v.ok(!p.HTTP2, "http2", "the in-process pool speaks no HTTP: leave it out or give --base-url")
 		v.ok(p.APIKeyFile == "", "api-key-file", "the in-process pool needs no key: leave it out or give --base-url")
+		v.ok(p.OTLPListen == "", "otlp-listen", "engines in this process hand over their account without spans: leave it out or give --base-url")
+		v.ok(p.OTLPHTTPListen == "", "otlp-http-listen", "engines in this process hand over their account without spans: leave it out or give --base-url")
 		return
 	}
+	v.address("otlp-listen", p.OTLPListen)
+	v.address("otlp-http-listen", p.OTLPHTTPListen)
 	v.ok(!p.Insecure || p.CAFile == "", "ca-file", "--insecure trusts any certificate: leave out one of the two")
 	v.ok(p.Speed.Virtual(), "speed", "a real server keeps its own time: leave --speed out, or leave --base-url out")
 	v.ok(p.Endpoint == "" || strings.HasPrefix(p.Endpoint, "/"), "endpoint", "%q does not start with /", p.Endpoint)

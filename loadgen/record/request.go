@@ -159,6 +159,10 @@ type Request struct {
 	ServerSource   string // inprocess, header, otlp; empty: none
 	DTTFT, DE2E    int64
 	DTail, DTPOT   int64
+
+	// Spans says what became of the search for an account among the run's spans. It is
+	// not stored: reading finds it out.
+	Spans SpanMatch `json:"-"`
 }
 
 // Reset empties r for reuse: every observation unknown, slices kept at length 0.

@@ -121,12 +121,38 @@ func (r *Run) Requests(f func(*Request) error, opts ...ReadOption) error {
 	if err != nil {
 		return err
 	}
+	if f, err = r.joined(f, cols); err != nil {
+		return err
+	}
 	for _, p := range r.parts {
 		if err := r.readPart(p, cols, f); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// joined is f behind the search for accounts of servers in the run's spans, if the
+// columns are asked for that this can fill in. It adds those that it needs.
+func (r *Run) joined(f func(*Request) error, cols []bool) (func(*Request) error, error) {
+	asked := false
+	for i, c := range r.cols {
+		asked = asked || cols[i] && slices.Contains(joinedColumns, c.name)
+	}
+	if !asked {
+		return f, nil
+	}
+	j, err := newJoiner(r)
+	if err != nil || j == nil {
+		return f, err
+	}
+	for i, c := range r.cols {
+		cols[i] = cols[i] || slices.Contains(joinNeeds, c.name)
+	}
+	return func(row *Request) error {
+		j.join(row)
+		return f(row)
+	}, nil
 }
 
 func (r *Run) readPart(p part, cols []bool, f func(*Request) error) error {

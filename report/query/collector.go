@@ -31,6 +31,7 @@ var columns = []string{
 	"planned_prompt_tokens", "prompt_tokens", "output_tokens", "planned_cached_tokens", "pool_cached_tokens", "cached_tokens", "seq", "error",
 	"class", "tenant", "replica", "server_queue", "http_status",
 	"chunks", "coalesced_tokens", "server_source", "server_preemptions", "server_recomputed",
+	"d_e2e", "d_tail", "d_tpot",
 	"server_drafts", "server_draft_tokens", "server_accepted_tokens",
 	"server_e2e", "server_preempted", "server_spent_frontend", "server_spent_queue", "server_spent_prefill",
 	"server_spent_decode", "server_spent_interference", "server_spent_transfer",
@@ -54,6 +55,7 @@ type collector struct {
 	gaps    gaps
 	itl     *stats.Hist
 	spent   spender
+	joins   joins
 	steps   triggers
 	departs departures
 	reasons [record.NumOutcomes]int64 // request that each reason is of, plus 1
@@ -167,6 +169,7 @@ func (c *collector) success(r *record.Request) {
 		c.queue.Add(r.ServerQueue)
 	}
 	c.spent.add(r)
+	c.joins.add(r)
 	c.gaps.add(r)
 }
 
@@ -187,7 +190,7 @@ func (c *collector) finish() *Figures {
 	if c.end.Known() {
 		f.Span = c.end.Sub(f.Start)
 	}
-	f.Spent = c.spent.finish()
+	f.Spent, f.Joined = c.spent.finish(), c.joins.finish()
 	f.Triggers, f.StepIndex = c.steps.finish(), c.steps.indexed()
 	f.Assigned = c.placed.finish()
 	f.Timeline = c.lines.finish()

@@ -82,6 +82,8 @@ type Figures struct {
 	Drafts Drafts
 	// Spent is where the time went.
 	Spent Spent
+	// Joined is what is known of the successes at the server.
+	Joined Joined
 	// PromptMismatch is the share of successes whose prompt had another length at
 	// the server than planned.
 	PromptMismatch Ratio

@@ -38,6 +38,7 @@ type jsonReport struct {
 	Engine      jsonEngine            `json:"engine"`
 	Drafts      jsonDrafts            `json:"drafts"`
 	Spent       *jsonSpent            `json:"spent"`
+	Server      *jsonServer           `json:"server"`
 	Sessions    *jsonSessions         `json:"sessions"`
 	Triggers    []jsonTrigger         `json:"triggers"`
 	Index       []jsonTrigger         `json:"steps_by_index"`
@@ -111,6 +112,7 @@ func Object(r *Report) any {
 		Attempts: r.attemptsJSON(),
 		Metrics:  map[string]jsonMetric{},
 		Spent:    spentJSON(&r.Spent),
+		Server:   r.joinedJSON(),
 		Sessions: r.sessionsJSON(),
 		Triggers: triggersJSON(r.Triggers),
 		Index:    triggersJSON(r.StepIndex),

@@ -93,6 +93,7 @@ func (r *Report) Warnings() []string {
 	if c := r.Coalesced; c.Known() && c.Value() > 0.1 {
 		warn("%.0f %% of chunks came in one read with the chunk before: itl and tpot are smoothed by buffering on the way or by a busy client", 100*c.Value())
 	}
+	r.warnJoined(warn)
 	return out
 }
 

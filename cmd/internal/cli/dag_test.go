@@ -47,6 +47,8 @@ var layers = []struct {
 	{2, "fakeengine/engine"},
 	{3, "loadgen/target/openai"},
 	{3, "loadgen/monitor"},
+	{3, "loadgen/telemetry/otlpin"},
+	{3, "loadgen/telemetry/traceout"},
 	{4, "loadgen/dispatch"},
 	{3, "fakeengine/disagg"},
 	{3, "fakeengine/fault"},

@@ -128,6 +128,7 @@ func writePlan(w io.Writer, p *plan.Plan) error {
 // execute runs the plan and prints its figures.
 func execute(env *Env, s *session, asJSON bool) error {
 	describeLoad(env.Stderr, s)
+	describeSpans(env.Stderr, s)
 	if err := s.open(env); err != nil {
 		return err
 	}

@@ -51,6 +51,7 @@ type session struct {
 	kvBlocks   int               // of the caches of the pool's engines together; 0: none, or not known
 	facts      map[string]string // of the target, for the manifest
 	faults     []byte            // the script; nil: none
+	spans      *spanIntake       // nil: nobody was to send any
 	close      func()
 
 	interrupts <-chan os.Signal
@@ -147,6 +148,10 @@ func (s *session) connect(env *Env) error {
 		return err
 	}
 	s.targetText = fmt.Sprintf("%s, model %s", addresses(&c), c.Model)
+	if err := s.takeSpans(); err != nil {
+		client.Close()
+		return err
+	}
 	return nil
 }
 
@@ -349,6 +354,7 @@ func (s *session) run(env *Env) error {
 		ended = s.stamp.Stamp()
 	}
 	s.close()
+	s.awaitSpans()
 	return s.finish(ended)
 }
 
@@ -396,6 +402,7 @@ func (s *session) finish(ended clock.Time) error {
 		f.Counters["session_steps_unsent"] = s.dispatcher.SessionCounts().StepsUnsent
 		f.Counters[record.CounterSessionsDropped], lost = s.ended.Close()
 	}
+	lost = errors.Join(lost, s.writeSpans(f.Counters))
 	if err := errors.Join(lost, s.writer.Close(f)); err != nil {
 		return exitf(exitInvalid, "recording %s: %w", s.dir, err)
 	}

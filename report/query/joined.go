@@ -1,0 +1,111 @@
+package query
+
+import (
+	"goodput/loadgen/record"
+	"goodput/report/stats"
+)
+
+// Joined says of how many successes the server's account is known, and what the
+// difference to the client's is. Figures of the unmatched are not guessed.
+type Joined struct {
+	// Successes are all; InProcess, Header and OTLP those with an account from there.
+	Successes, InProcess, Header, OTLP int64
+	// Missing, Ambiguous and Unlike successes have none, though the run has spans
+	// (record.SpanMatch).
+	Missing, Ambiguous, Unlike int64
+	// Partial successes have an account without total times, since the server's wall
+	// clock was set back meanwhile, or since another engine had computed the prompt.
+	Partial int64
+	// Negative deltas are below -1 ms: the server says that the answer took longer
+	// than the client saw.
+	Negative int64
+	// Deltas are d_e2e, d_tail and d_tpot.
+	Deltas []Metric
+	// With and Without are the ttft_send of successes that have an account from spans,
+	// and of those that have none though others do.
+	With, Without stats.Summary
+}
+
+// Matched is the number of successes with an account.
+func (j *Joined) Matched() int64 { return j.InProcess + j.Header + j.OTLP }
+
+// Spans reports whether the run has spans.
+func (j *Joined) Spans() bool { return j.OTLP+j.Missing+j.Ambiguous+j.Unlike > 0 }
+
+// Coverage is the share of successes with an account.
+func (j *Joined) Coverage() Ratio { return Ratio{j.Matched(), j.Successes} }
+
+// farNegative is in nanoseconds.
+const farNegative = -1e6
+
+// deltas are the metrics of Joined.Deltas.
+var deltas = []struct {
+	name string
+	of   func(*record.Request) int64
+}{
+	{"d_e2e", func(r *record.Request) int64 { return r.DE2E }},
+	{"d_tail", func(r *record.Request) int64 { return r.DTail }},
+	{"d_tpot", func(r *record.Request) int64 { return r.DTPOT }},
+}
+
+// joins accumulates Joined.
+type joins struct {
+	f             Joined
+	samples       [3]stats.Sample
+	with, without stats.Sample
+}
+
+// add takes a success.
+func (j *joins) add(r *record.Request) {
+	f := &j.f
+	f.Successes++
+	switch r.ServerSource {
+	case "inprocess":
+		f.InProcess++
+	case "header":
+		f.Header++
+	case "otlp":
+		f.OTLP++
+	}
+	side := &j.without
+	switch r.Spans {
+	case record.SpanUnasked:
+		side = nil
+	case record.SpanJoined:
+		side = &j.with
+	case record.SpanMissing:
+		f.Missing++
+	case record.SpanAmbiguous:
+		f.Ambiguous++
+	case record.SpanUnlike:
+		f.Unlike++
+	}
+	if v := r.TTFTSend(); side != nil && v != record.Null {
+		side.Add(v)
+	}
+	if r.ServerSource == "" {
+		return
+	}
+	if r.DTTFT == record.Null {
+		f.Partial++
+	}
+	if below(r.DTTFT) || below(r.DE2E) {
+		f.Negative++
+	}
+	for i, d := range deltas {
+		if v := d.of(r); v != record.Null {
+			j.samples[i].Add(v)
+		}
+	}
+}
+
+func below(v int64) bool { return v != record.Null && v < farNegative }
+
+func (j *joins) finish() Joined {
+	j.f.Deltas = nil
+	for i, d := range deltas {
+		j.f.Deltas = append(j.f.Deltas, Metric{Name: d.name, Summary: j.samples[i].Summary()})
+	}
+	j.f.With, j.f.Without = j.with.Summary(), j.without.Summary()
+	return j.f
+}

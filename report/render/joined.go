@@ -1,0 +1,131 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"goodput/report/query"
+	"goodput/report/stats"
+)
+
+// fullCoverage is the share of successes with spans above which the rest is too small
+// to bias a median; of high quantiles it says nothing.
+const fullCoverage = 0.99
+
+// outside reports whether something lies between the server and the client that is
+// worth a table: in one process nothing does.
+func outside(j *query.Joined) bool { return j.Spans() || j.Header > 0 }
+
+// joined writes what the way between the server and the client costs.
+func (r *Report) joined(b *strings.Builder) {
+	j := &r.Joined
+	if !outside(j) {
+		return
+	}
+	fmt.Fprintf(b, "server     known for %s of %d successes (spans %d, headers %d)\n", percentOf(j.Coverage()), j.Successes, j.OTLP, j.Header)
+	if j.Matched() == 0 {
+		b.WriteByte('\n')
+		return
+	}
+	fmt.Fprintf(b, "%-16s %8s %10s %10s %10s %10s %10s\n", "client - server", "n", "mean", "p50", "p90", "p95", "p99")
+	for _, m := range r.allDeltas() {
+		if m.N == 0 {
+			continue
+		}
+		s := inUnit(m)
+		fmt.Fprintf(b, "  %-14s %8d %10s", m.Name+" "+unitName, m.N, signed(s.Mean))
+		for i, v := range []float64{s.P50, s.P90, s.P95, s.P99} {
+			if m.Worth() < stats.MinN(fractions[i]) {
+				fmt.Fprintf(b, " %10s", "-")
+				continue
+			}
+			fmt.Fprintf(b, " %10s", signed(v))
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteString("  the server's own HTTP layer is in it: a run without the router tells how much\n\n")
+}
+
+// allDeltas are d_ttft and the others.
+func (r *Report) allDeltas() []query.Metric {
+	m, _ := r.Metric("d_ttft")
+	return append([]query.Metric{m}, r.Joined.Deltas...)
+}
+
+// signed is cell for values that may be negative.
+func signed(v float64) string {
+	if v < 0 {
+		return "-" + cell(-v)
+	}
+	return cell(v)
+}
+
+func percentOf(x query.Ratio) string {
+	if !x.Known() {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f %%", 100*x.Value())
+}
+
+// warnJoined warns of what makes the deltas doubtful.
+func (r *Report) warnJoined(warn func(format string, args ...any)) {
+	j := &r.Joined
+	if !j.Spans() {
+		if n := r.Manifest.Counters["otlp_spans"]; n > 0 && j.Successes > 0 && j.Matched() == 0 {
+			warn("%d spans came, and none is of an engine: the server's times are unknown", n)
+		}
+		return
+	}
+	m := &r.Manifest
+	switch missing := j.Missing + j.Ambiguous + j.Unlike; {
+	case j.OTLP == 0:
+		warn("no span of an engine could be joined (%d spans came, %d of other traces): is tracing on at the server, and does the router pass on traceparent?",
+			m.Counters["otlp_spans"], m.Counters["otlp_spans_foreign"])
+	case missing > 0 && j.Coverage().Value() < fullCoverage:
+		warn("%s of the successes have no span (%d missing, %d of several engines at one time, %d of another answer): the differences are those of the rest, and loss grows with load; ttft_send is %s %s with and %s %s without",
+			percentOf(query.Ratio{Part: missing, Whole: j.Successes}), j.Missing, j.Ambiguous, j.Unlike,
+			cell(j.With.Mean/unitNS), unitName, cell(j.Without.Mean/unitNS), unitName)
+	}
+	if failed := r.Failed(); float64(failed) > (1-fullCoverage)*float64(r.Scheduled) {
+		warn("failed requests have no span: what the way cost them is not in the differences (%d of %d)", failed, r.Scheduled)
+	}
+	if j.Negative > 0 {
+		warn("%d answers took longer at the server than at the client by over 1 ms: its clock was set, or the generator was late to see that it had written", j.Negative)
+	}
+	if n := m.Counters["otlp_spans_over_capacity"] + m.Counters["otlp_bodies_refused"]; n > 0 {
+		warn("%d spans or bodies with spans were not taken", n)
+	}
+}
+
+// jsonServer says what is known of the successes at the server.
+type jsonServer struct {
+	Successes int64                 `json:"successes"`
+	InProcess int64                 `json:"inprocess"`
+	Header    int64                 `json:"header"`
+	OTLP      int64                 `json:"otlp"`
+	Coverage  *float64              `json:"coverage"`
+	Missing   int64                 `json:"missing"`
+	Ambiguous int64                 `json:"ambiguous"`
+	Unlike    int64                 `json:"unlike"`
+	Partial   int64                 `json:"partial"`
+	Negative  int64                 `json:"negative"`
+	Deltas    map[string]jsonMetric `json:"deltas"`
+}
+
+// joinedJSON is nil where nothing is known.
+func (r *Report) joinedJSON() *jsonServer {
+	j := &r.Joined
+	if j.Matched() == 0 && !j.Spans() {
+		return nil
+	}
+	out := &jsonServer{
+		Successes: j.Successes, InProcess: j.InProcess, Header: j.Header, OTLP: j.OTLP,
+		Coverage: maybe(j.Coverage().Value(), j.Coverage().Known()),
+		Missing:  j.Missing, Ambiguous: j.Ambiguous, Unlike: j.Unlike, Partial: j.Partial, Negative: j.Negative,
+		Deltas: map[string]jsonMetric{},
+	}
+	for _, m := range r.allDeltas() {
+		out.Deltas[m.Name] = metricJSON(inUnit(m))
+	}
+	return out
+}
