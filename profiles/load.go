@@ -11,7 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-//go:embed engine/*.yaml gpu/*.yaml model/*.yaml
+//go:embed engine/*.yaml gpu/*.yaml model/*.yaml scenario/*.yaml
 var files embed.FS
 
 // GPUs lists the names that LoadGPU knows, sorted.

@@ -16,7 +16,7 @@ type arm struct {
 }
 
 // armGroups are the parts of a plan in which arms may differ: the target, never the load.
-var armGroups = []string{"target", "hardware", "pool", "engine"}
+var armGroups = []string{"target", "hardware", "pool", "routers", "engine"}
 
 // plan is the arm's own plan.
 func (a *arm) plan(p plan.Plan) (plan.Plan, error) {
@@ -101,6 +101,14 @@ func named(text string) (name, value string) {
 
 // armFlags collects the flags that name arms.
 type armFlags struct{ routers, urls, arms []string }
+
+// none returns an error if there are any.
+func (f *armFlags) none() error {
+	if len(f.routers)+len(f.urls)+len(f.arms) > 0 {
+		return fmt.Errorf("--scenario: it has its own arms: leave out --router, --base-url and --arm")
+	}
+	return nil
+}
 
 // repeated is a flag that may be given several times.
 type repeated struct {

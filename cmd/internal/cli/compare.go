@@ -25,6 +25,7 @@ func newCompare(env *Env) *cobra.Command {
 	var asJSON bool
 	var seeds int
 	var arms armFlags
+	var named string
 	var flags *planFlags
 	c := &cobra.Command{
 		Use:   "compare",
@@ -40,6 +41,7 @@ with each seed. All runs are kept: the directory has one below it for each arm a
 seed, whose rows name the arm.`,
 		Example: `  goodput compare --router round-robin --router p2c --router prefix-hash --request-rate 60 --num-prompts 2000
   goodput compare --base-url old=http://127.0.0.1:8000 --base-url new=http://127.0.0.1:8001 --request-rate 4 --num-prompts 200
+  goodput compare --scenario policies
   goodput compare --arm 'bf16' --arm 'fp8 engine.quantization=fp8' --request-rate 60 --seeds 10`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -47,8 +49,20 @@ seed, whose rows name the arm.`,
 			}
 			return nil
 		},
-		RunE: func(*cobra.Command, []string) error {
-			list, err := arms.list(flags.give)
+		RunE: func(c *cobra.Command, _ []string) error {
+			if named == scenarioList {
+				return writeScenarios(env.Stdout)
+			}
+			var s *scenario
+			var list []arm
+			var err error
+			if named != "" {
+				if s, err = openScenario(named, flags, &seeds, c.Flags().Changed("seeds")); err == nil {
+					list, err = s.arms(), arms.none()
+				}
+			} else {
+				list, err = arms.list(flags.give)
+			}
 			if err != nil {
 				return err
 			}
@@ -56,10 +70,11 @@ seed, whose rows name the arm.`,
 			if err != nil {
 				return err
 			}
+			x.scenario = s
 			return x.execute(env, asJSON)
 		},
 	}
-	flags = newPlanFlags(c, "load", "dataset", "target", "hardware", "pool", "speed", "engine", "output")
+	flags = newPlanFlags(c, "load", "dataset", "target", "hardware", "pool", "routers", "speed", "engine", "output")
 	for name, to := range map[string]*[]string{"router": &arms.routers, "base-url": &arms.urls} {
 		f := c.Flags().Lookup(name)
 		f.Value = repeated{to, f.DefValue, "[NAME=]VALUE"}
@@ -69,7 +84,8 @@ seed, whose rows name the arm.`,
 	c.Flags().Var(repeated{&arms.arms, "", "string"}, "arm", "an arm by its name and what is different, 'NAME KEY=VALUE…', such as 'slow faults=slow.yaml'; repeatable")
 	c.Flags().IntVar(&seeds, "seeds", 5, "runs of each arm, with as many seeds from --seed on")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the comparison as JSON")
-	flags.also = []string{"json", "seeds", "arm"}
+	c.Flags().StringVar(&named, "scenario", "", "a comparison that teaches something, with its load and its arms; other flags change its load; list prints all")
+	flags.also = []string{"json", "seeds", "arm", "scenario"}
 	return c
 }
 
@@ -80,6 +96,8 @@ type comparison struct {
 	all   []trial
 	at    map[[2]int]int // arm and seed, to the trial
 	slo   observe.SLO
+
+	scenario *scenario // nil: none
 }
 
 // comparison resolves the plans of all runs and checks them before any is begun.
@@ -204,7 +222,14 @@ func (x *comparison) execute(env *Env, asJSON bool) error {
 	if err := printSet(env.Stdout, set, asJSON); err != nil {
 		return err
 	}
-	return checkTrials(set, x.all[0].plan.MaxErrorRate)
+	if err := checkTrials(set, x.all[0].plan.MaxErrorRate); err != nil || x.scenario == nil {
+		return err
+	}
+	w := env.Stdout
+	if asJSON {
+		w = env.Stderr
+	}
+	return x.scenario.check(w, set)
 }
 
 // finished writes which runs there are.
