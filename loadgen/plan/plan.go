@@ -204,6 +204,19 @@ type Plan struct {
 	CacheSalts     int      `yaml:"cache-salts" group:"dataset" help:"tenants whose requests share no cached prefixes: each request carries one of so many values of cache_salt, drawn at random; 0: none"`
 	TenantSalts    bool     `yaml:"cache-salt-tenants,omitempty" group:"dataset" help:"sessions carry a cache_salt of their tenant, so that tenants share no cached prefixes"`
 
+	// A sweep of rates.
+	SLO        []string      `yaml:"slo,omitempty" group:"sweep" help:"objective that a rate has to hold for: rules that requests meet or miss, all of them at once, such as 'ttft p(95) <= 2s, tpot p(95) <= 50ms' (95 % of the requests each); repeatable: each one has a knee of its own. --goodput is another one"`
+	Attainment Share         `yaml:"attainment" group:"sweep" help:"share of requests that have to meet --goodput"`
+	Preset     string        `yaml:"preset" group:"sweep" help:"smoke, ci or report: 300, 1000 or 5000 requests a trial, 3, 5 or 5 seeds, a tolerance of 10, 5 or 2 %, unless flags say otherwise"`
+	Seeds      int           `yaml:"seeds" group:"sweep" help:"seeds that are searched, each by itself, from --seed on; 0: by --preset"`
+	Tolerance  Share         `yaml:"tolerance" group:"sweep" help:"how close a seed's knee is located, such as 5%; 0: by --preset"`
+	Method     string        `yaml:"method" group:"sweep" help:"bisect (bracket and bisect the knee), grid (the curve at --points rates), ramp (one rising load that shows about where the knee is, for --start; never the knee)"`
+	Start      Rate          `yaml:"start" group:"sweep" help:"first rate that is tried; 0: by a short burst"`
+	MinRate    Rate          `yaml:"min-rate" group:"sweep" help:"lowest rate; 0: by the first one"`
+	MaxRate    Rate          `yaml:"max-rate" group:"sweep" help:"highest rate; 0: by the first one"`
+	Points     int           `yaml:"points" group:"sweep" help:"rates of a grid, in equal ratios"`
+	Cooldown   time.Duration `yaml:"cooldown" group:"sweep" help:"pause between two trials against a server"`
+
 	// The result file of vllm bench serve.
 	SaveResult        bool     `yaml:"save-result,omitempty" group:"result" help:"write the JSON file of vllm bench serve as well (goodput report --format vllm-json writes it from any run)" hash:"-"`
 	SaveDetailed      bool     `yaml:"save-detailed,omitempty" group:"result" help:"with the lists of all requests in it; texts of answers are null: they are not kept" hash:"-"`
@@ -264,6 +277,11 @@ func Default() Plan {
 		RetryBudget:               0.1,
 		RetryBackoff:              100 * time.Millisecond,
 		Drain:                     60 * time.Second,
+		Attainment:                0.95,
+		Preset:                    "ci",
+		Method:                    "bisect",
+		Points:                    12,
+		Cooldown:                  5 * time.Second,
 		MaxErrorRate:              0.05,
 		DatasetName:               "random",
 		TraceSpeed:                1,

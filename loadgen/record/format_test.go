@@ -59,9 +59,16 @@ func documented(t *testing.T, file string) [][3]string {
 	return out
 }
 
-func TestFormatListsEverySessionColumn(t *testing.T) {
+func TestFormatListsEveryColumnOfRows(t *testing.T) {
+	for file, row := range map[string]any{"sessions-NNNNN.parquet": sessionRow{}, TrialsName: Trial{}, KneesName: Knee{}} {
+		listsColumns(t, file, row)
+	}
+}
+
+func listsColumns(t *testing.T, file string, row any) {
+	t.Helper()
 	var stored [][3]string
-	for _, f := range parquet.SchemaOf(sessionRow{}).Fields() {
+	for _, f := range parquet.SchemaOf(row).Fields() {
 		null, kind := "never", "string"
 		if f.Optional() {
 			null = "null"
@@ -82,7 +89,7 @@ func TestFormatListsEverySessionColumn(t *testing.T) {
 		}
 		stored = append(stored, [3]string{f.Name(), kind, null})
 	}
-	if d := cmp.Diff(stored, documented(t, "sessions-NNNNN.parquet")); d != "" {
+	if d := cmp.Diff(stored, documented(t, file)); d != "" {
 		t.Errorf("columns of the code and of FORMAT.md (-code +document):\n%s", d)
 	}
 }

@@ -62,6 +62,7 @@ const (
 	LoadMost   = "max_concurrency"
 	OpenLoop   = "open-loop"   // requests are due by a schedule
 	ClosedLoop = "closed-loop" // requests are due when others end
+	Sweep      = "sweep"       // many open loops, of which trials.parquet tells
 
 	CounterCapQueued  = "cap_queued"
 	CounterCapDropped = "cap_dropped"

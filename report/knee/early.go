@@ -9,6 +9,7 @@ import (
 // certain: the verdict is the same as at the end.
 type Curtailment struct {
 	n, needed int
+	share     float64
 	good, bad int
 }
 
@@ -18,7 +19,7 @@ func NewCurtailment(n int, share float64) (*Curtailment, error) {
 	if n <= 0 || !(share > 0 && share <= 1) {
 		return nil, fmt.Errorf("curtailment of %d requests with share %v: need requests, and a share above 0 and at most 1", n, share)
 	}
-	return &Curtailment{n: n, needed: Needed(n, share)}, nil
+	return &Curtailment{n: n, needed: Needed(n, share), share: share}, nil
 }
 
 // Needed is the smallest number of good requests among n that is a share of at
@@ -36,7 +37,16 @@ func (c *Curtailment) Add(good bool) {
 	}
 }
 
-// Decided reports whether the verdict is certain, and which it is.
+// Exclude takes a request out of the n: it has ended, and is one that nothing is asked
+// of. What is certain stays so, since a share of fewer is met by as many good ones, and
+// missed by as many bad ones.
+func (c *Curtailment) Exclude() {
+	c.n--
+	c.needed = Needed(c.n, c.share)
+}
+
+// Decided reports whether the verdict is certain, and which it is. Of no requests at
+// all it is a pass.
 func (c *Curtailment) Decided() (pass, decided bool) {
 	switch {
 	case c.good >= c.needed:
@@ -56,11 +66,14 @@ func (c *Curtailment) Counts() (good, bad int) { return c.good, c.bad }
 // time. The detector compares growth since its start with z standard deviations of
 // that walk: at 98 % of capacity it raises a false alarm in 1 % of runs, at 120 %
 // it needs some hundred arrivals.
+//
+// It is a sign and no verdict. Engines that batch also grow while they fill up below
+// capacity, and for long: requests take longer the more there are, until as many end as
+// arrive. In a trial of some thousand requests the two can't be told apart.
 type Drift struct {
-	variance float64 // per arrival
-	arrivals int
-	base     int
-	started  bool
+	variance       float64 // per arrival
+	arrivals, base int     // at the first look
+	started        bool
 }
 
 // driftZ and driftMin are the number of standard deviations that raise the alarm,
@@ -83,16 +96,13 @@ func NewDrift(arrivals, service float64) *Drift {
 	return &Drift{variance: max(known(arrivals)+known(service), 0.1)}
 }
 
-// Start begins to watch: after the warm-up, since filling up looks like drift.
-func (d *Drift) Start(inFlight int) { d.started, d.base, d.arrivals = true, inFlight, 0 }
-
-// Arrive counts an arrival.
-func (d *Drift) Arrive() { d.arrivals++ }
-
-// Alarm reports whether so many in flight can only be above capacity.
-func (d *Drift) Alarm(inFlight int) bool {
-	if !d.started || d.arrivals < driftMin {
-		return false
+// Look takes the number in flight after so many arrivals, and reports whether the
+// growth since the first look is an alarm. The first look is best after the warm-up,
+// since filling up looks like drift.
+func (d *Drift) Look(arrivals, inFlight int) (alarm bool) {
+	if !d.started {
+		d.started, d.arrivals, d.base = true, arrivals, inFlight
 	}
-	return float64(inFlight-d.base) > driftZ*math.Sqrt(d.variance*float64(d.arrivals))
+	m := arrivals - d.arrivals
+	return m >= driftMin && float64(inFlight-d.base) > driftZ*math.Sqrt(d.variance*float64(m))
 }

@@ -19,7 +19,9 @@ const sojournLimit = 14.978661367769956
 
 var _ Prober = queue{}
 
-func (q queue) Zero(context.Context) (Zero, error) { return Zero{Requests: 30, Good: 30, E2E: 1}, nil }
+func (q queue) Zero(context.Context) (Zero, error) {
+	return Zero{Requests: 30, Good: 30, Feasible: true}, nil
+}
 
 // Trial starts empty, so that the first tenth is warm-up.
 func (q queue) Trial(_ context.Context, seed uint64, rate float64) (Trial, error) {
@@ -116,14 +118,8 @@ func alarmed(seed uint64, load float64, n int) (at int, raised bool) {
 			}
 		}
 		ends = append(left, free[k])
-		if i == 200 {
-			d.Start(len(ends))
-		}
-		if i > 200 {
-			d.Arrive()
-			if i%10 == 0 && d.Alarm(len(ends)) {
-				return i - 200, true
-			}
+		if i >= 200 && i%10 == 0 && d.Look(i, len(ends)) {
+			return i - 200, true
 		}
 	}
 	return 0, false

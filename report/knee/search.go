@@ -15,46 +15,81 @@ type Stop string
 
 // The ends of a trial.
 const (
-	Complete      Stop = "complete"      // all requests of the cohort ended
-	Curtailed     Stop = "curtailed"     // the verdict could no longer change
-	Oversaturated Stop = "oversaturated" // the backlog grew as it does only above capacity
-	Unfinished    Stop = "unfinished"    // the drain was over; what had not ended counts as bad
+	Complete   Stop = "complete"   // all requests of the cohort ended
+	Curtailed  Stop = "curtailed"  // the verdict could no longer change
+	Unfinished Stop = "unfinished" // the drain was over; what had not ended counts as bad
 )
 
 // Trial is what one load of N requests at one rate showed.
 type Trial struct {
 	Seed uint64
 	Rate float64 // requests per second, as scheduled
-	// N is the number of requests whose outcome was judged, Good how many met the
-	// objective; with a curtailed trial not all are known.
-	N, Good, Bad int
-	Pass         bool
-	Stop         Stop
+	// N is the size of the cohort, and Warmup the number of requests before it, which
+	// count for nothing. Good met all of the objective and Bad did not; of a trial that
+	// was stopped early not all N are known.
+	N, Warmup, Good, Bad int
+	// Clauses counts for each clause of the objective by itself.
+	Clauses []Tally
+	Pass    bool
+	Stop    Stop
+	// Drift: the number in flight grew as it does above capacity (see type Drift).
+	Drift bool
 	// Invalid says why the trial says nothing of the target, such as that the
 	// generator was late; empty: it does.
 	Invalid string
 	// Verify: the trial was not part of the search but checks it.
-	Verify bool
-	// Figures are what the prober measured besides, for tables; nil: nothing.
-	Figures any
+	Verify  bool
+	Figures Figures
 }
 
-// Attainment is the share of good requests among those known.
-func (t *Trial) Attainment() float64 {
-	if t.Good+t.Bad == 0 {
+// Figures are what the requests of a cohort saw, in ns, as far as they had ended.
+// Where a trial was stopped early they are of a part, and of the quicker one.
+type Figures struct {
+	TTFT, TPOT, E2E stats.Summary
+	// Span is the scheduled time from the cohort's first arrival to its last, in
+	// seconds, and Delivered the successes per second that ended within it, of
+	// whichever request. 0: the cohort did not all arrive.
+	Span, Delivered float64
+	MaxInFlight     int
+	// LagP99 is how late the generator was; record.Null: not known.
+	LagP99 int64
+	// HitRate is the share of the cohort's prompt tokens found in a prefix cache; NaN:
+	// not known.
+	HitRate float64
+}
+
+// Attainment is the share of the cohort that met all of the objective, as far as it is
+// certain: between lo and hi.
+func (t *Trial) Attainment() (lo, hi float64) {
+	if t.N == 0 {
+		return math.NaN(), math.NaN()
+	}
+	return float64(t.Good) / float64(t.N), 1 - float64(t.Bad)/float64(t.N)
+}
+
+// Whole reports whether the end of every request of the cohort is known.
+func (t *Trial) Whole() bool { return t.Good+t.Bad == t.N }
+
+// Goodput is the rate of requests that met all of the objective; NaN unless the trial
+// is whole.
+func (t *Trial) Goodput() float64 {
+	if !t.Whole() || t.N == 0 {
 		return math.NaN()
 	}
-	return float64(t.Good) / float64(t.Good+t.Bad)
+	return t.Rate * float64(t.Good) / float64(t.N)
 }
 
 // Zero is what requests see that are alone.
 type Zero struct {
-	// Requests is their number, Good how many met the objective.
+	// Requests is their number, Good how many met all of the objective. Feasible: they
+	// meet it as a whole.
 	Requests, Good int
-	// Feasible is the tightest objective that they would meet, for people.
-	Feasible string
-	// E2E is their mean time in seconds; 0: unknown.
-	E2E float64
+	Feasible       bool
+	// Tightest is the tightest objective that they would meet, for people.
+	Tightest string
+	TTFT     stats.Summary // ns
+	TPOT     stats.Summary
+	E2E      stats.Summary
 }
 
 // Prober runs trials. The same seed has the same arrivals at all rates, but for the
@@ -67,8 +102,6 @@ type Prober interface {
 
 // Config says how to search.
 type Config struct {
-	// Share is that of requests which must meet the objective, such as 0.95.
-	Share float64
 	// Seeds are searched each by itself.
 	Seeds []uint64
 	// Verify are further seeds, with which the knee is checked outside its bracket.
@@ -104,6 +137,8 @@ type SeedKnee struct {
 	// and Rate and Hi are NaN; when infeasible all are 0.
 	Rate, Lo, Hi float64
 	Why          string
+	// Spoiled: the generator ended the search, and not the target.
+	Spoiled bool
 }
 
 // Knee is the result of a search.
@@ -122,8 +157,6 @@ type Knee struct {
 // Validate checks a configuration.
 func (c *Config) Validate() error {
 	switch {
-	case !(c.Share > 0 && c.Share <= 1):
-		return fmt.Errorf("share of good requests %v: must be above 0 and at most 1", c.Share)
 	case len(c.Seeds) == 0:
 		return fmt.Errorf("a search needs at least one seed")
 	case !(c.Tolerance >= 0.001 && c.Tolerance <= 1):
@@ -150,7 +183,7 @@ func Find(ctx context.Context, p Prober, c Config) (Knee, error) {
 	if k.Zero, err = p.Zero(ctx); err != nil {
 		return k, fmt.Errorf("probing without load: %w", err)
 	}
-	if float64(k.Zero.Good) < c.Share*float64(k.Zero.Requests) {
+	if !k.Zero.Feasible {
 		k.Outcome, k.Rate = Infeasible, 0
 		k.Why = fmt.Sprintf("%d of %d requests met the objective when alone", k.Zero.Good, k.Zero.Requests)
 		return k, nil
@@ -278,6 +311,7 @@ func (k *SeedKnee) next(b bracket, factor float64, c *Config) (rate float64, end
 
 // spoiled ends a search at a trial that says nothing of the target.
 func (k *SeedKnee) spoiled(b bracket, t Trial) {
+	k.Spoiled = true
 	k.Outcome, k.Lo, k.Rate, k.Hi = Inconclusive, b.lo, math.NaN(), math.NaN()
 	if b.lo > 0 {
 		k.Outcome = Censored // it holds up to there at least
@@ -316,7 +350,7 @@ func (k *Knee) summarise() {
 			logs = append(logs, math.Log(s.Rate))
 			continue
 		}
-		if k.Outcome == OK || k.Outcome == Censored { // the worst of the others
+		if k.Outcome == OK || k.Outcome == Censored && s.Outcome != Censored { // the worst of the others
 			k.Outcome, k.Why = s.Outcome, fmt.Sprintf("seed %d: %s", s.Seed, s.Why)
 		}
 	}
@@ -373,4 +407,21 @@ func (k *Knee) monotone() {
 			return
 		}
 	}
+}
+
+// Passed is the highest rate that passed with every seed; 0: there is none.
+func (k *Knee) Passed() float64 {
+	least := math.Inf(1)
+	for _, s := range k.Seeds {
+		least = min(least, s.Lo)
+	}
+	if math.IsInf(least, 1) || math.IsNaN(least) {
+		return 0
+	}
+	return least
+}
+
+// Spoiled reports whether the generator, and not the target, ended a search.
+func (k *Knee) Spoiled() bool {
+	return slices.ContainsFunc(k.Seeds, func(s SeedKnee) bool { return s.Spoiled })
 }

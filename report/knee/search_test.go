@@ -36,18 +36,18 @@ func (p *threshold) Trial(_ context.Context, seed uint64, rate float64) (Trial, 
 }
 
 func config(seeds ...uint64) Config {
-	return Config{Share: 0.95, Seeds: seeds, Tolerance: 0.05, Start: 1, Min: 0.01, Max: 1000, Parallel: 1}
+	return Config{Seeds: seeds, Tolerance: 0.05, Start: 1, Min: 0.01, Max: 1000, Parallel: 1}
 }
 
 func ExampleFind() {
-	p := &threshold{zero: Zero{Requests: 30, Good: 30}, knees: map[uint64]float64{1: 10, 2: 11, 3: 12}}
+	p := &threshold{zero: Zero{Requests: 30, Good: 30, Feasible: true}, knees: map[uint64]float64{1: 10, 2: 11, 3: 12}}
 	k, err := Find(context.Background(), p, config(1, 2, 3))
 	fmt.Printf("%s %.1f/s [%.1f, %.1f] after %d trials, %v\n", k.Outcome, k.Rate, k.Lo, k.Hi, len(k.Trials), err)
 	// Output: ok 10.9/s [9.0, 13.2] after 19 trials, <nil>
 }
 
 func TestFindBrackets(t *testing.T) {
-	p := &threshold{zero: Zero{Requests: 30, Good: 29}, knees: map[uint64]float64{1: 0.3, 2: 250, 3: 9}}
+	p := &threshold{zero: Zero{Requests: 30, Good: 29, Feasible: true}, knees: map[uint64]float64{1: 0.3, 2: 250, 3: 9}}
 	k, err := Find(context.Background(), p, config(1, 2, 3))
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func TestFindBrackets(t *testing.T) {
 }
 
 func TestFindOutcomes(t *testing.T) {
-	well := Zero{Requests: 30, Good: 30}
+	well := Zero{Requests: 30, Good: 30, Feasible: true}
 	always := func(pass bool) func(uint64, float64) (Trial, error) {
 		return func(uint64, float64) (Trial, error) { return Trial{Pass: pass}, nil }
 	}
@@ -109,7 +109,7 @@ func TestFindOutcomes(t *testing.T) {
 
 // A hole between 5 and 20 is not taken for a knee when a trial finds it.
 func TestFindNonMonotone(t *testing.T) {
-	p := &threshold{zero: Zero{Requests: 30, Good: 30}, trial: func(seed uint64, r float64) (Trial, error) {
+	p := &threshold{zero: Zero{Requests: 30, Good: 30, Feasible: true}, trial: func(seed uint64, r float64) (Trial, error) {
 		if seed >= 100 {
 			return Trial{Pass: r > 9}, nil
 		}
@@ -134,7 +134,7 @@ func TestFindNonMonotone(t *testing.T) {
 
 func TestFindStopsAtErrors(t *testing.T) {
 	broken := errors.New("connection refused")
-	p := &threshold{zero: Zero{Requests: 30, Good: 30}, trial: func(seed uint64, r float64) (Trial, error) {
+	p := &threshold{zero: Zero{Requests: 30, Good: 30, Feasible: true}, trial: func(seed uint64, r float64) (Trial, error) {
 		if seed == 2 {
 			return Trial{}, broken
 		}
@@ -153,7 +153,7 @@ func TestFindStopsAtErrors(t *testing.T) {
 
 func TestFindRefuses(t *testing.T) {
 	for name, change := range map[string]func(*Config){
-		"share": func(c *Config) { c.Share = 1.1 }, "seed": func(c *Config) { c.Seeds = nil },
+		"seed":      func(c *Config) { c.Seeds = nil },
 		"tolerance": func(c *Config) { c.Tolerance = 0 }, "rates": func(c *Config) { c.Max = c.Min },
 		"first rate": func(c *Config) { c.Start = 2000 }, "at once": func(c *Config) { c.Parallel = 0 },
 	} {
