@@ -4,6 +4,7 @@ import (
 	"log"
 	"net"
 	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"goodput":      main,
 		"goodput-wait": waitForListener,
+		"goodput-exit": expectExit,
 		"goodput-late-ok": func() {
 			if code := cli.Main(cli.OS()); code != 4 {
 				os.Exit(code)
@@ -36,6 +38,20 @@ func waitForListener() {
 		}
 	}
 	log.Fatalf("nothing listens on %s", os.Args[1])
+}
+
+// expectExit is a command for scripts: goodput-exit CODE ARGS… is goodput ARGS…, which
+// must end with that code.
+func expectExit() {
+	env := cli.OS()
+	want, err := strconv.Atoi(env.Args[0])
+	if err != nil {
+		log.Fatal(err)
+	}
+	env.Args = env.Args[1:]
+	if code := cli.Main(env); code != want {
+		log.Fatalf("exit code %d, expected %d", code, want)
+	}
 }
 
 func TestScripts(t *testing.T) {

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,19 +32,26 @@ const MaxRule = 1000
 //
 // The aggregate is p(95) or p95, mean, min, max, rate or count; metrics of one value
 // a run have none. A dot may stand before it: ttft.p95. An error is a *SyntaxError.
-func Parse(src string) (Rule, error) {
+func Parse(src string) (Rule, error) { return ParseWith(src, math.NaN()) }
+
+// ParseWith is Parse, but a rule may end behind "vs baseline": it then bounds the
+// worsening by margin, a fraction. NaN: it may not.
+func ParseWith(src string, margin float64) (Rule, error) {
 	if len(src) > MaxRule {
 		return Rule{}, &SyntaxError{src[:40] + "…", 40, fmt.Sprintf("a rule of %d bytes: the limit is %d", len(src), MaxRule)}
 	}
 	if strings.ContainsFunc(src, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f || c == '�' }) {
 		return Rule{}, &SyntaxError{strconv.Quote(src), 0, "a rule is one line of text without control characters"}
 	}
-	p := parser{src: src}
+	p := parser{src: src, margin: margin}
 	r, err := p.rule()
 	if err != nil {
 		return Rule{}, err
 	}
 	r.src = strings.TrimSpace(src)
+	if p.bounded {
+		r.src = r.Canonical()
+	}
 	return r, nil
 }
 
@@ -51,6 +59,9 @@ func Parse(src string) (Rule, error) {
 type parser struct {
 	src string
 	at  int
+	// margin bounds a rule that has no bound, and bounded tells that it did.
+	margin  float64
+	bounded bool
 }
 
 func (p *parser) fail(at int, format string, args ...any) error {
@@ -115,6 +126,13 @@ func (p *parser) rule() (Rule, error) {
 	}
 	if err := p.baseline(&r); err != nil {
 		return r, err
+	}
+	if p.space(); r.Baseline && p.at == len(p.src) && !math.IsNaN(p.margin) {
+		p.bounded, r.Op, r.Value = true, LE, p.margin
+		if r.Metric.HigherIsBetter {
+			r.Op, r.Value = GE, -p.margin
+		}
+		return r, nil
 	}
 	if err := p.op(&r); err != nil {
 		return r, err

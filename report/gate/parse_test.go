@@ -164,3 +164,20 @@ func TestEditDistance(t *testing.T) {
 		}
 	})
 }
+
+// A rule may leave its bound to the margin, which bounds what is worse.
+func TestParseWithMargin(t *testing.T) {
+	for src, want := range map[string]string{
+		"ttft p(95) vs baseline":       "ttft p(95) vs baseline <= +5%",
+		"goodput vs baseline ":         "goodput vs baseline >= -5%",
+		"e2e mean vs baseline <= +10%": "e2e mean vs baseline <= +10%",
+	} {
+		r, err := ParseWith(src, 0.05)
+		if err != nil || r.Canonical() != want || r.String() != want {
+			t.Errorf("%s: %s, %v", src, r.Canonical(), err)
+		}
+	}
+	if _, err := Parse("ttft p(95) vs baseline"); err == nil {
+		t.Error("without a margin there is no bound")
+	}
+}

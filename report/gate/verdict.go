@@ -161,6 +161,9 @@ func (r Rule) unusable(blocks []Block, out *Result) string {
 	return ""
 }
 
+// MinRequests is the number of requests below which the rule is invalid.
+func (r Rule) MinRequests() int64 { return minN(r.Agg) }
+
 // minN is the number of values below which an aggregate says nothing.
 func minN(a Agg) int64 {
 	if a.Name != "p" {
@@ -195,6 +198,21 @@ func (r Rule) back(v float64) float64 {
 		return math.Expm1(v)
 	}
 	return v
+}
+
+// Spread is how the blocks vary: of their values, or, against a baseline, of the
+// logarithms of their ratios, or of the differences of shares. It returns an error if
+// one does not exist.
+func (r Rule) Spread(blocks []Block) (stats.Interval, error) {
+	values := make([]float64, len(blocks))
+	for i, b := range blocks {
+		values[i] = r.of(b)
+	}
+	in, err := stats.Mean(values, r.Confidence)
+	if err != nil {
+		return in, fmt.Errorf("%s: %s", r, r.noChange(blocks))
+	}
+	return in, nil
 }
 
 // noChange names the block whose ratio does not exist.

@@ -188,3 +188,12 @@ func ClopperPearson(part, whole int, confidence float64) (lo, hi float64, err er
 	}
 	return lo, hi, nil
 }
+
+// Detectable is the smallest mean that n replications tell from zero in 80 % of cases
+// and at the given confidence, when they spread by sd. NaN for fewer than two.
+func Detectable(sd float64, n int, confidence float64) float64 {
+	if n < 2 {
+		return math.NaN()
+	}
+	return (studentT(n-1, 1-(1-confidence)/2) + distuv.UnitNormal.Quantile(0.8)) * sd / math.Sqrt(float64(n))
+}

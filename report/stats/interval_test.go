@@ -143,3 +143,16 @@ func TestClopperPearson(t *testing.T) {
 		}
 	}
 }
+
+// What so many replications detect needs as many.
+func TestDetectable(t *testing.T) {
+	for n := 2; n < 40; n++ {
+		found := Detectable(0.1, n, 0.95)
+		if got := Replications(0.1, found*1.0001, 0.95); got > n {
+			t.Errorf("%d replications detect %v, which needs %d", n, found, got)
+		}
+	}
+	if !math.IsNaN(Detectable(0.1, 1, 0.95)) {
+		t.Error("one replication has no spread")
+	}
+}

@@ -10,6 +10,7 @@ const (
 	exitOK          = 0
 	exitGate        = 1   // an SLO, threshold or regression bound is missed
 	exitUsage       = 2   // bad usage, plan or input file
+	exitUnsure      = 3   // inconclusive, under --strict
 	exitInvalid     = 4   // the measurement is invalid
 	exitTarget      = 5   // target unreachable, or too many errors
 	exitInternal    = 70  // a defect of goodput

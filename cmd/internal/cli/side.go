@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"goodput/loadgen/plan"
+	"goodput/loadgen/record"
+	"goodput/report/compare"
+	"goodput/report/gate"
+	"goodput/report/health"
+	"goodput/report/query"
+)
+
+// side is what a gate judges, or judges by: the runs of one arm, or one run.
+type side struct {
+	dir   string
+	arm   string // "": dir is one run
+	runs  []sideRun
+	cache map[string]*compare.Trial
+}
+
+// sideRun is one run of a side.
+type sideRun struct {
+	seed uint64
+	dir  string
+	plan plan.Plan
+}
+
+// openSide reads what there is in dir. Of a comparison the arm with the given name
+// counts, or that of the given number.
+func openSide(dir, arm string, number int) (*side, error) {
+	x, isSet, err := compare.ReadIndex(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &side{dir: dir, cache: map[string]*compare.Trial{}}
+	if !isSet {
+		if arm != "" {
+			return nil, fmt.Errorf("%s is one run and has no arm %s: name a directory that goodput compare wrote", dir, arm)
+		}
+		p, err := recordedPlan(dir)
+		if err != nil {
+			return nil, fmt.Errorf("%w; name the directory of a run, or one that goodput compare wrote", err)
+		}
+		s.runs = []sideRun{{p.Seed, dir, p}}
+		return s, nil
+	}
+	if s.arm, err = pickArm(&x, dir, arm, number); err != nil {
+		return nil, err
+	}
+	for _, e := range x.Runs {
+		if e.Arm != s.arm {
+			continue
+		}
+		p, err := recordedPlan(filepath.Join(dir, e.Dir))
+		if err != nil {
+			return nil, err
+		}
+		s.runs = append(s.runs, sideRun{e.Seed, filepath.Join(dir, e.Dir), p})
+	}
+	slices.SortFunc(s.runs, func(a, b sideRun) int { return slices.Index(x.Seeds, a.seed) - slices.Index(x.Seeds, b.seed) })
+	return s, nil
+}
+
+func pickArm(x *compare.Index, dir, arm string, number int) (string, error) {
+	names := make([]string, len(x.Arms))
+	for i, a := range x.Arms {
+		names[i] = a.Name
+	}
+	switch {
+	case arm != "" && !slices.Contains(names, arm):
+		return "", fmt.Errorf("%s has no arm %q: there are %s", dir, arm, strings.Join(names, ", "))
+	case arm != "":
+		return arm, nil
+	case number == 1 && len(names) > 2:
+		return "", fmt.Errorf("%s has %d arms: name the one to judge with --arm, of %s", dir, len(names), strings.Join(names[1:], ", "))
+	case number >= len(names):
+		return "", fmt.Errorf("%s has one arm: give a baseline", dir)
+	}
+	return names[number], nil
+}
+
+// text names the side for people.
+func (s *side) text() string {
+	if s.arm == "" {
+		return s.dir
+	}
+	return s.dir + ", arm " + s.arm
+}
+
+// trial reads run i, of which the requests in all scopes count.
+func (s *side) trial(i int, scopes []query.Scope) (*compare.Trial, error) {
+	run := &s.runs[i]
+	key := fmt.Sprintf("%d %q", i, scopes)
+	if t := s.cache[key]; t != nil {
+		return t, nil
+	}
+	f, err := query.Load(run.dir, scopes...)
+	if err != nil {
+		return nil, err
+	}
+	slo, err := recordedSLO(run.dir)
+	if err != nil {
+		return nil, err
+	}
+	s.cache[key] = newTrial(&run.plan, s.arm, judged(f, slo))
+	return s.cache[key], nil
+}
+
+// scopesOf are those labels of a rule that rows have.
+func scopesOf(r gate.Rule) []query.Scope {
+	var out []query.Scope
+	for _, l := range r.Scope {
+		if l.Name != "arm" {
+			out = append(out, query.Scope{Label: l.Name, Value: l.Value})
+		}
+	}
+	return out
+}
+
+// differing names the fields in which the loads of two runs differ; the seed is not one.
+func differing(a, b *plan.Plan) []string {
+	var out []string
+	for _, f := range plan.Fields() {
+		if f.Group != "load" && f.Group != "dataset" || !f.Hashed || f.Key == "seed" || f.Key == "max-error-rate" {
+			continue
+		}
+		if x, y := f.Get(a), f.Get(b); x != y {
+			out = append(out, fmt.Sprintf("%s is %s, %s in the baseline", f.Key, orNone(x), orNone(y)))
+		}
+	}
+	if virtual(a) != virtual(b) {
+		out = append(out, "one is in virtual time, the other in real time")
+	}
+	return out
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "not given"
+	}
+	return s
+}
+
+// problem says why the run can't be judged; "": it can. That nothing completed is for
+// the rules: one about latencies is invalid, one about errors is not.
+func problem(t *compare.Trial, r *sideRun) string {
+	if h := t.Report.Health; !h.Valid() && (h.Verdict != health.TooFewSamples || t.Report.Scheduled == 0) {
+		return fmt.Sprintf("%s is invalid (%s): %s", r.dir, h.Verdict, strings.Join(h.Why, "; "))
+	}
+	if state := t.Report.Manifest.State; state != record.Complete {
+		return fmt.Sprintf("%s is not complete (%s): run it again", r.dir, state)
+	}
+	return ""
+}
