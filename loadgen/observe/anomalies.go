@@ -1,5 +1,7 @@
 package observe
 
+import "goodput/loadgen/record"
+
 // Anomaly is something that a well-behaved target does not do. None fails a
 // request by itself.
 type Anomaly uint8
@@ -34,7 +36,7 @@ const (
 
 var anomalyNames = [NumAnomalies]string{
 	"tokens_after_finish", "tokens_after_done", "duplicate_finish", "duplicate_done",
-	"tokens_out_of_order", "token_gaps_clamped", "usage_differs", "decode_fallbacks", "events_after_end",
+	"tokens_out_of_order", "token_gaps_clamped", record.CounterUsageDiffers, "decode_fallbacks", "events_after_end",
 }
 
 // String returns the counter's name in the manifest.

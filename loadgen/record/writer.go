@@ -33,6 +33,10 @@ const (
 	CounterTorn    = "record_wal_bytes_lost"  // unreadable bytes at the end of write-ahead files, at recovery
 )
 
+// CounterUsageDiffers is the entry of those whose usage and whose stream told different
+// numbers of tokens.
+const CounterUsageDiffers = "usage_differs"
+
 // Option changes how a run is written.
 type Option func(*config)
 

@@ -302,3 +302,19 @@ func TestWarningOfAFullKVCache(t *testing.T) {
 		})
 	}
 }
+
+// Servers whose usage is not what they stream are named, from one in a hundred on.
+func TestWarnsOfUsageThatDiffers(t *testing.T) {
+	for _, c := range []struct {
+		differ int64
+		want   bool
+	}{{0, false}, {10, false}, {11, true}} {
+		r := sample()
+		r.Outcomes[record.OK], r.Outcomes[record.HTTP5xx] = 1000, 5000
+		r.Manifest.Counters = map[string]int64{record.CounterUsageDiffers: c.differ}
+		got := slices.ContainsFunc(r.Warnings(), func(w string) bool { return strings.Contains(w, "usage") })
+		if got != c.want {
+			t.Errorf("%d of 1000 differ: warned %v: %q", c.differ, got, r.Warnings())
+		}
+	}
+}

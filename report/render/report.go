@@ -90,6 +90,9 @@ func (r *Report) Warnings() []string {
 	if m := r.PromptMismatch; m.Part > 0 {
 		warn("%.1f %% of prompts had another length at the server than planned: its tokenizer or chat template differs", 100*m.Value())
 	}
+	if n, of := m.Counters[record.CounterUsageDiffers], r.Outcomes[record.OK]; 100*n > of {
+		warn("%d answers of %d successes held another number of tokens than the server's usage says: the figures go by usage, and one of the two is wrong", n, of)
+	}
 	if c := r.Coalesced; c.Known() && c.Value() > 0.1 {
 		warn("%.0f %% of chunks came in one read with the chunk before: itl and tpot are smoothed by buffering on the way or by a busy client", 100*c.Value())
 	}
