@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/binary"
 	"math/bits"
 )
@@ -16,6 +15,8 @@ type cursor struct {
 	b   []byte
 	i   int
 	bad bool
+	// escaped: the string taken last holds an escape.
+	escaped bool
 }
 
 func (cur *cursor) fail() bool {
@@ -25,6 +26,15 @@ func (cur *cursor) fail() bool {
 
 // peek passes over white space and returns the next byte, 0 at the end.
 func (cur *cursor) peek() byte {
+	// Most servers send no white space, and so most calls go no further.
+	if cur.i < len(cur.b) && cur.b[cur.i] > ' ' {
+		return cur.b[cur.i]
+	}
+	return cur.space()
+}
+
+// space is peek where there may be white space.
+func (cur *cursor) space() byte {
 	for cur.i < len(cur.b) {
 		switch ch := cur.b[cur.i]; ch {
 		case ' ', '\n', '\t', '\r':
@@ -79,7 +89,7 @@ func (cur *cursor) end() bool {
 // those looked for in disguise, so it counts as a mistake here.
 func (cur *cursor) key() []byte {
 	s, ok := cur.str()
-	if !ok || bytes.IndexByte(s, '\\') >= 0 {
+	if !ok || cur.escaped {
 		cur.fail()
 		return nil
 	}
@@ -97,12 +107,25 @@ func (cur *cursor) simple() ([]byte, bool) {
 	if !ok {
 		return nil, false
 	}
-	for _, ch := range s {
-		if ch == '\\' || ch >= 0x80 {
-			return nil, cur.fail()
-		}
+	if cur.escaped || !ascii(s) {
+		return nil, cur.fail()
 	}
 	return s, true
+}
+
+// ascii reports whether no byte has its highest bit set.
+func ascii(s []byte) bool {
+	for ; len(s) >= 8; s = s[8:] {
+		if binary.LittleEndian.Uint64(s)&highs != 0 {
+			return false
+		}
+	}
+	for _, ch := range s {
+		if ch >= 0x80 {
+			return false
+		}
+	}
+	return true
 }
 
 // str takes a string and returns what is between the quotes, escapes and all.
@@ -110,10 +133,21 @@ func (cur *cursor) str() ([]byte, bool) {
 	if cur.bad || cur.peek() != '"' {
 		return nil, cur.fail()
 	}
-	cur.i++
-	start := cur.i
-	for {
-		cur.plain()
+	start := cur.i + 1
+	i := plain(cur.b, start)
+	if i >= len(cur.b) || cur.b[i] != '"' {
+		return cur.unusual(start, i)
+	}
+	cur.escaped = false
+	cur.i = i + 1
+	return cur.b[start:i], true
+}
+
+// unusual is the rest of str where something else than a quote follows the plain part,
+// which is that from start to i.
+func (cur *cursor) unusual(start, i int) ([]byte, bool) {
+	cur.escaped = true
+	for cur.i = i; ; cur.i = plain(cur.b, cur.i) {
 		if cur.i >= len(cur.b) || cur.b[cur.i] < 0x20 {
 			return nil, cur.fail()
 		}
@@ -132,25 +166,23 @@ const (
 	highs = 0x8080808080808080
 )
 
-// plain moves to the next quote, backslash or control character, or the end,
+// plain finds the next quote, backslash or control character from i on, or the end,
 // eight bytes at a time. In (v - ones) &^ v & highs the lowest set bit marks the
 // first zero byte of v; bits above it may be wrong, so only the lowest is used.
-func (cur *cursor) plain() {
-	b, i := cur.b, cur.i
+func plain(b []byte, i int) int {
 	for ; i+8 <= len(b); i += 8 {
 		w := binary.LittleEndian.Uint64(b[i:])
 		q := w ^ ('"' * ones)
 		e := w ^ ('\\' * ones)
 		hit := ((w-0x20*ones)&^w | (q-ones)&^q | (e-ones)&^e) & highs
 		if hit != 0 {
-			cur.i = i + bits.TrailingZeros64(hit)/8
-			return
+			return i + bits.TrailingZeros64(hit)/8
 		}
 	}
 	for i < len(b) && b[i] >= 0x20 && b[i] != '"' && b[i] != '\\' {
 		i++
 	}
-	cur.i = i
+	return i
 }
 
 // escape takes a backslash and what it escapes.
