@@ -13,6 +13,12 @@ type Span struct {
 	// Private says that no other item of the set uses this Key, so that no cache
 	// can help with it.
 	Private bool
+	// Role is who speaks.
+	Role Role
+	// Calls is the number of tools whose results begin with this span, of Role Tool: the
+	// results from it to the next such span are divided among them. 0: it goes on with the
+	// result before it.
+	Calls uint8
 }
 
 // Item is the plan of one request.

@@ -153,7 +153,7 @@ func contextOf(s *Session, k, n int) []Span {
 	for i := 0; i <= n; i++ {
 		st := &t.Steps[i]
 		context = append(Cut(context[:0], context, st.Keep), st.Append...)
-		context = append(context, Span{Key: st.OutKey, Tokens: st.Out})
+		context = append(context, st.Answer())
 	}
 	return context
 }

@@ -36,8 +36,7 @@ func ParseTrigger(name string) (t Trigger, ok bool) {
 
 // Step is the plan of one request within a session. Its prompt is given by what it
 // keeps of the context before it, so that a session costs memory for new content
-// only: the context of a step is its prompt followed by its answer, as
-// Span{Key: OutKey, Tokens: Out}.
+// only: the context of a step is its prompt followed by its Answer.
 type Step struct {
 	// Keep is how many leading tokens of the previous context stay: that of the
 	// thread's previous step; for the first step of a sub-agent, that of the parent's
@@ -139,8 +138,11 @@ func (s *Step) Prompt(dst, context []Span) []Span {
 	return append(Cut(dst, context, s.Keep), s.Append...)
 }
 
+// Answer is the planned answer as later prompts quote it.
+func (s *Step) Answer() Span { return Span{Key: s.OutKey, Tokens: s.Out, Role: Assistant} }
+
 // Context appends the step's prompt and answer to dst, given the context before
 // it: what the next step of the thread builds upon.
 func (s *Step) Context(dst, context []Span) []Span {
-	return append(s.Prompt(dst, context), Span{Key: s.OutKey, Tokens: s.Out})
+	return append(s.Prompt(dst, context), s.Answer())
 }

@@ -52,6 +52,11 @@ func ExampleStep_Context() {
 	// The second step rewinds into the answer.
 	second := datasets.Step{Keep: 110, Append: []datasets.Span{{Key: 2, Tokens: 5}}, In: 115, Out: 1, OutKey: 8}
 	context := first.Context(nil, nil)
-	fmt.Println(second.Prompt(nil, context))
-	// Output: [{1 100 false} {7 10 false} {2 5 false}]
+	for _, s := range second.Prompt(nil, context) {
+		fmt.Printf("%v %d: %d tokens\n", s.Role, s.Key, s.Tokens)
+	}
+	// Output:
+	// user 1: 100 tokens
+	// assistant 7: 10 tokens
+	// user 2: 5 tokens
 }

@@ -147,7 +147,7 @@ func (s *sharedPrefix) Item(i int, dst *Item) {
 		// sent only once.
 		dst.Prompt = append(dst.Prompt, Span{Key: question, Tokens: asked, Private: t == s.Turns-1})
 		if t < turn {
-			dst.Prompt = append(dst.Prompt, Span{Key: key, Tokens: out})
+			dst.Prompt = append(dst.Prompt, Span{Key: key, Tokens: out, Role: Assistant})
 		}
 		dst.Out, dst.OutKey = out, key
 	}

@@ -28,7 +28,7 @@ func TestTurnsQuoteTheTurnBefore(t *testing.T) {
 				t.Fatalf("item %d is turn %d of session %d after turn %d", i, it.Turn, it.Session, before.Turn)
 			}
 			if ok {
-				want := append(append([]datasets.Span{}, before.Prompt...), datasets.Span{Key: before.OutKey, Tokens: before.Out})
+				want := append(append([]datasets.Span{}, before.Prompt...), datasets.Span{Key: before.OutKey, Tokens: before.Out, Role: datasets.Assistant})
 				if diff := cmp.Diff(want, it.Prompt[:len(it.Prompt)-1]); diff != "" {
 					t.Fatalf("item %d (-before +quoted):\n%s", i, diff)
 				}

@@ -105,7 +105,7 @@ func (p *planner) main() {
 				p.first()
 			case k == 0:
 				n := set.dist.user.tokens(&p.stream[forUser], 1)
-				if !p.follow(datasets.ByUser, n, p.human()) {
+				if !p.follow(datasets.ByUser, 0, n, p.human()) {
 					return
 				}
 			default:
@@ -129,11 +129,11 @@ func (p *planner) first() {
 	}
 	s := p.step(0, datasets.ByUser)
 	tenant := uint64(p.dst.Tenant)
-	p.add(s, p.shared("agent global", 0), c.Context.GlobalPrefix)
-	p.add(s, p.shared("agent system", tenant), c.Context.System)
-	p.add(s, p.shared("agent tools", tenant), c.Context.Tools)
-	p.add(s, p.content(), min(init, room-user))
-	p.add(s, p.content(), user)
+	p.add(s, datasets.System, p.shared("agent global", 0), c.Context.GlobalPrefix)
+	p.add(s, datasets.System, p.shared("agent system", tenant), c.Context.System)
+	p.add(s, datasets.System, p.shared("agent tools", tenant), c.Context.Tools)
+	p.add(s, datasets.User, p.content(), min(init, room-user))
+	p.add(s, datasets.User, p.content(), user)
 	p.answer(s, &d.assistant, forAssistant)
 }
 
@@ -142,14 +142,14 @@ func (p *planner) first() {
 func (p *planner) afterTools() bool {
 	f := &p.set.cfg.Fanout
 	tokens := p.set.dist.tool.tokens(&p.stream[forTool], 1)
-	wait := p.toolWait(forWait)
+	calls, wait := p.toolWait(forWait)
 	if f.Probability == 0 || p.stream[forFanout].Float64() >= f.Probability {
-		return p.follow(datasets.ByTool, tokens, wait)
+		return p.follow(datasets.ByTool, calls, tokens, wait)
 	}
 	from := len(p.dst.Threads)
 	p.fanOut()
 	if f.Join == None {
-		return p.follow(datasets.ByTool, tokens, wait)
+		return p.follow(datasets.ByTool, calls, tokens, wait)
 	}
 	join := len(p.dst.Threads[0].Steps)
 	returned := 0
@@ -157,7 +157,7 @@ func (p *planner) afterTools() bool {
 		p.dst.Threads[k].Join = join
 		returned += p.set.dist.giveBack.tokens(&p.stream[forFanout], 1)
 	}
-	if p.follow(datasets.ByJoin, returned, 0) {
+	if p.follow(datasets.ByJoin, len(p.dst.Threads)-from, returned, 0) {
 		return true
 	}
 	// No step is left to wait for them.
@@ -167,9 +167,9 @@ func (p *planner) afterTools() bool {
 	return false
 }
 
-// follow plans the next step of the main thread, which adds so many tokens; false:
-// they do not fit into the context.
-func (p *planner) follow(t datasets.Trigger, tokens int, wait time.Duration) bool {
+// follow plans the next step of the main thread, which adds so many tokens: results of
+// calls, or the user's text if there are none. false: they do not fit into the context.
+func (p *planner) follow(t datasets.Trigger, calls, tokens int, wait time.Duration) bool {
 	c := &p.set.cfg
 	last := p.last(0)
 	kept := last.In + last.Out
@@ -184,9 +184,9 @@ func (p *planner) follow(t datasets.Trigger, tokens int, wait time.Duration) boo
 	s.Wait, s.Keep, s.In = wait, kept, kept
 	if c.PrefixBreak > 0 && p.stream[forBreak].Float64() < c.PrefixBreak && kept > c.prefix() {
 		s.Keep, s.In = c.prefix(), c.prefix()
-		p.add(s, p.content(), kept-c.prefix())
+		p.add(s, datasets.User, p.content(), kept-c.prefix())
 	}
-	p.add(s, p.content(), tokens)
+	p.append(s, calls, tokens)
 	p.answer(s, &p.set.dist.assistant, forAssistant)
 	return true
 }
@@ -201,17 +201,17 @@ func (p *planner) compact(t datasets.Trigger, kept int, wait time.Duration) {
 	if c.Compaction.Request {
 		s := p.step(0, datasets.ByCompaction)
 		s.Wait, s.Keep, s.In = wait, kept, kept
-		p.add(s, p.content(), c.Compaction.Instruction)
+		p.add(s, datasets.User, p.content(), c.Compaction.Instruction)
 		summary = max(summary, 1)
 		s.Out, s.OutKey = summary, key
 		wait = 0
 	}
 	s := p.step(0, t)
 	s.Wait, s.Keep, s.In = wait, c.prefix(), c.prefix()
-	p.add(s, key, summary)
-	p.add(s, p.content(), min(d.reattach.tokens(&p.stream[forCompaction], 0), room-summary))
+	p.add(s, datasets.User, key, summary)
+	p.add(s, datasets.User, p.content(), min(d.reattach.tokens(&p.stream[forCompaction], 0), room-summary))
 	if s.In == 0 {
-		p.add(s, p.content(), 1)
+		p.add(s, datasets.User, p.content(), 1)
 	}
 	p.answer(s, &d.assistant, forAssistant)
 }
@@ -229,9 +229,9 @@ func (p *planner) fanOut() {
 			s.Keep = last.In + last.Out
 			s.In = s.Keep
 		} else {
-			p.add(s, p.shared("agent type", kind), f.Prefix)
+			p.add(s, datasets.System, p.shared("agent type", kind), f.Prefix)
 		}
-		p.add(s, p.content(), d.task.tokens(&p.stream[forSubShape], 1))
+		p.add(s, datasets.User, p.content(), d.task.tokens(&p.stream[forSubShape], 1))
 		p.answer(s, &d.assistant, forSubAssistant)
 		for range min(d.subSteps.tokens(&p.stream[forSubShape], 1), mostSteps) - 1 {
 			last := p.last(k)
@@ -241,22 +241,23 @@ func (p *planner) fanOut() {
 				break // a sub-agent returns what it has rather than compact
 			}
 			s := p.step(k, datasets.ByTool)
-			s.Wait, s.Keep, s.In = p.toolWait(forSubWait), kept, kept
-			p.add(s, p.content(), tokens)
+			calls, wait := p.toolWait(forSubWait)
+			s.Wait, s.Keep, s.In = wait, kept, kept
+			p.append(s, calls, tokens)
 			p.answer(s, &d.assistant, forSubAssistant)
 		}
 	}
 }
 
-// toolWait is the longest of the parallel calls of one step.
-func (p *planner) toolWait(purpose int) time.Duration {
+// toolWait is the number of parallel calls of one step, and the longest of them.
+func (p *planner) toolWait(purpose int) (calls int, longest time.Duration) {
 	c, d := &p.set.cfg, &p.set.dist
 	s := &p.stream[purpose]
-	longest := time.Duration(0)
-	for range min(d.calls.tokens(s, 1), mostParallel) {
+	calls = min(d.calls.tokens(s, 1), mostParallel)
+	for range calls {
 		longest = max(longest, capped(d.wait.sample(s), c.Wait.ToolCap))
 	}
-	return longest
+	return calls, longest
 }
 
 func (p *planner) human() time.Duration {
@@ -340,10 +341,23 @@ func (p *planner) room(n int) []datasets.Span {
 }
 
 // add appends content to the step's prompt.
-func (p *planner) add(s *datasets.Step, key uint64, tokens int) {
+func (p *planner) add(s *datasets.Step, role datasets.Role, key uint64, tokens int) {
 	if tokens > 0 {
-		s.Append = append(s.Append, datasets.Span{Key: key, Tokens: tokens})
+		s.Append = append(s.Append, datasets.Span{Key: key, Tokens: tokens, Role: role})
 		s.In += tokens
+	}
+}
+
+// append is add of what the step follows on: results of calls, or the user's text if
+// there are none.
+func (p *planner) append(s *datasets.Step, calls, tokens int) {
+	if calls == 0 {
+		p.add(s, datasets.User, p.content(), tokens)
+		return
+	}
+	p.add(s, datasets.Tool, p.content(), tokens)
+	if n := len(s.Append); tokens > 0 {
+		s.Append[n-1].Calls = uint8(min(calls, mostCalls))
 	}
 }
 

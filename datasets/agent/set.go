@@ -13,6 +13,8 @@ import (
 const (
 	mostSteps    = math.MaxUint16
 	mostParallel = 1024
+	// mostCalls of one answer have a result of their own in a chat, as servers bound it.
+	mostCalls = 128
 )
 
 // Scope says which sessions share the content of their prefixes.

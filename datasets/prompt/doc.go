@@ -9,6 +9,10 @@
 // tokenisation. What a server adds (a BOS token, a chat template) comes on top.
 // Other tokenisers may split a word.
 //
+// A Chat is the same tokens as messages, by the roles of the spans. The chat template of a
+// server adds tokens to each message, and to each tool call those of its JSON, so that a
+// chat has more tokens there than planned; the fake server's adds none.
+//
 // The text that a key stands for is frozen: it is the same on all machines, in all
 // runs and in all releases. It holds only lower-case letters and spaces, so it
 // needs no escaping in JSON.

@@ -124,7 +124,7 @@ func (t *Table) before(dst []datasets.Span, i, limit int) []datasets.Span {
 	in := int(t.in[prev])
 	dst = t.prompt(dst, prev, min(limit, in))
 	if limit > in {
-		dst = append(dst, datasets.Span{Key: t.outKey(prev), Tokens: limit - in})
+		dst = append(dst, datasets.Span{Key: t.outKey(prev), Tokens: limit - in, Role: datasets.Assistant})
 	}
 	return dst
 }
@@ -134,14 +134,24 @@ func (t *Table) own(dst []datasets.Span, i, limit int) []datasets.Span {
 	begin, end := t.span(i)
 	if begin == end {
 		stream := t.rows.Stream(uint64(i))
-		return append(dst, datasets.Span{Key: stream.Uint64(), Tokens: limit, Private: t.threads == nil || !t.threads.kept[i]})
+		return append(dst, datasets.Span{Key: stream.Uint64(), Tokens: limit, Private: t.threads == nil || !t.threads.kept[i], Role: t.speaker(i)})
 	}
 	for j := begin; j < end && limit > 0; j++ {
 		n := min(int(t.tokens[j]), limit)
 		limit -= n
-		dst = append(dst, datasets.Span{Key: t.keys[t.spans[j]], Tokens: n, Private: !t.shared[t.spans[j]]})
+		dst = append(dst, datasets.Span{Key: t.keys[t.spans[j]], Tokens: n, Private: !t.shared[t.spans[j]], Role: t.speaker(i)})
 	}
 	return dst
+}
+
+// speaker is who says what row i adds.
+func (t *Table) speaker(i int) datasets.Role {
+	if t.threads != nil && t.keep(i) > 0 {
+		if by := t.threads.trigger[i]; by == datasets.ByTool || by == datasets.ByJoin {
+			return datasets.Tool
+		}
+	}
+	return datasets.User
 }
 
 func (t *Table) keep(i int) int {

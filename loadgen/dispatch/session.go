@@ -318,7 +318,7 @@ func (s *session) landed(t *thread, c closing) {
 	}
 	t.cost.model += int64(max(0, c.at-max(c.from, t.sent)))
 	t.ended = max(c.at, t.sent)
-	t.context = append(t.context, datasets.Span{Key: st.OutKey, Tokens: st.Out})
+	t.context = append(t.context, st.Answer())
 	t.tokens += st.Out
 	if t.number == 0 {
 		s.turn.step(t, c.outcome == record.OK, &s.row)

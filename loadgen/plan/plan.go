@@ -14,7 +14,7 @@ type Plan struct {
 	BaseURL         []string `yaml:"base-url,omitempty" group:"target" help:"URL of the server or router under test, such as http://127.0.0.1:8000, or a socket, such as unix:///run/vllm.sock; given several times, requests go to them in turn, those of a session too, and an attempt after the first to the next one (column url); without, to the in-process pool of fake engines"`
 	HTTP2           bool     `yaml:"http2,omitempty" group:"target" help:"speak HTTP/2: over TLS, or, for http://, in the clear (h2c with prior knowledge). Requests share connections, and column stream_wait is their wait within them"`
 	Endpoint        string   `yaml:"endpoint,omitempty" group:"target" help:"path of the API; empty: what --backend uses"`
-	Backend         string   `yaml:"backend" group:"target" help:"API to speak: openai and vllm (completions), openai-chat (chat completions), openai-responses (responses), openai-embeddings (no tokens, so neither ttft nor tpot)"`
+	Backend         string   `yaml:"backend" group:"target" help:"API to speak: openai and vllm (completions), openai-chat (chat completions: of sessions a message each of system, user, assistant and tools; of others one of the user), openai-responses (responses), openai-embeddings (no tokens, so neither ttft nor tpot)"`
 	ContinuousUsage bool     `yaml:"continuous-usage,omitempty" group:"target" help:"ask for token counts in every chunk (vLLM's continuous_usage_stats), so that chunks of several tokens are counted; some servers refuse it"`
 	Insecure        bool     `yaml:"insecure,omitempty" group:"target" help:"trust any certificate of the server"`
 	CAFile          string   `yaml:"ca-file,omitempty" group:"target" help:"PEM file of the certificates to trust instead of the system's"`

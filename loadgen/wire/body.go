@@ -17,7 +17,7 @@ type API uint8
 // The APIs.
 const (
 	Completions API = iota // text in "prompt", text in choices[].text
-	Chat                   // one user message, deltas in choices[].delta
+	Chat                   // messages, deltas in choices[].delta
 	Responses              // text in "input", events of a type each
 	Embeddings             // text in "input", one object with vectors, not streamed
 )
@@ -57,7 +57,8 @@ type Prompt interface {
 	Len() int64
 	// Reader starts a new reading of exactly Len bytes. They go between the quotes
 	// of a JSON string as they are: no quote, backslash, control character or
-	// invalid UTF-8 may be among them.
+	// invalid UTF-8 may be among them. In a Format that is Structured they are a JSON
+	// value.
 	Reader() io.Reader
 }
 
@@ -95,6 +96,17 @@ type Extra struct {
 // and chats have it.
 func (f *Format) Continuous() {
 	f.open = strings.Replace(f.open, `"include_usage":true`, `"include_usage":true,"continuous_usage_stats":true`, 1)
+}
+
+// Structured makes prompts of f JSON values of their own: the array of messages of a chat,
+// or the array of token numbers of a completion. Without it a chat is one message of the
+// user.
+func (f *Format) Structured() {
+	if i := strings.Index(f.text, `[{"role"`); i >= 0 {
+		f.text, f.tail = f.text[:i], "}"
+		return
+	}
+	f.text, f.tail = strings.TrimSuffix(f.text, `"`), strings.TrimPrefix(f.tail, `"`)
 }
 
 // NewFormat prepares the constant parts. An empty model leaves the field out,

@@ -94,6 +94,35 @@ func TestBody(t *testing.T) {
 	}
 }
 
+// A structured prompt stands in the body as it is.
+func TestStructuredBody(t *testing.T) {
+	for api, tt := range map[wire.API]struct {
+		key, prompt string
+		want        any
+	}{
+		wire.Chat:        {"messages", `[{"role":"system","content":"a"}]`, []any{map[string]any{"role": "system", "content": "a"}}},
+		wire.Completions: {"prompt", `[1000,1001]`, []any{1000.0, 1001.0}},
+	} {
+		f, err := wire.NewFormat(api, "m")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Structured()
+		body := f.Body(words(tt.prompt), wire.Ask{MaxTokens: 3})
+		raw, err := io.ReadAll(body.Reader())
+		if err != nil || int64(len(raw)) != body.Len() {
+			t.Fatalf("%v: %d bytes of %d", err, len(raw), body.Len())
+		}
+		var got map[string]any
+		if err := json.Unmarshal(raw, &got); err != nil {
+			t.Fatalf("%v in %s", err, raw)
+		}
+		if diff := cmp.Diff(tt.want, got[tt.key]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.key, diff)
+		}
+	}
+}
+
 func TestBodyOfAnAdapterAndASalt(t *testing.T) {
 	for _, model := range []string{"llama", ""} {
 		f, err := wire.NewFormat(wire.Completions, model)

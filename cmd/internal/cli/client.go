@@ -5,8 +5,10 @@ import (
 	"crypto/x509"
 	"fmt"
 
+	"goodput/datasets/prompt"
 	"goodput/loadgen/dispatch"
 	"goodput/loadgen/plan"
+	"goodput/loadgen/target"
 	"goodput/loadgen/wire"
 )
 
@@ -21,6 +23,17 @@ func wireAPI(backend string) wire.API {
 		return wire.Embeddings
 	}
 	return wire.Completions
+}
+
+// structured reports whether prompts go out as JSON values in place of one text.
+func structured(p *plan.Plan) bool { return wireAPI(p.Backend) == wire.Chat }
+
+// promptOf makes prompts as the backend takes them.
+func promptOf(p *plan.Plan) func([]target.Span) wire.Prompt {
+	if wireAPI(p.Backend) == wire.Chat {
+		return func(spans []target.Span) wire.Prompt { return prompt.NewChat(spans) }
+	}
+	return func(spans []target.Span) wire.Prompt { return prompt.New(spans) }
 }
 
 // newClient is what the plan's client does beside sending each request once. The plan

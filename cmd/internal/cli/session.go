@@ -13,7 +13,6 @@ import (
 
 	"goodput/datasets"
 	"goodput/datasets/agent"
-	"goodput/datasets/prompt"
 	"goodput/fakeengine/pool"
 	"goodput/loadgen/clock"
 	"goodput/loadgen/dispatch"
@@ -25,7 +24,6 @@ import (
 	"goodput/loadgen/schedule"
 	"goodput/loadgen/target"
 	"goodput/loadgen/target/openai"
-	"goodput/loadgen/wire"
 )
 
 // startLead is the time between opening the run's files and instant 0 of a real
@@ -123,8 +121,8 @@ func (s *session) connect(env *Env) error {
 	c := openai.Config{
 		BaseURLs: s.plan.BaseURL, HTTP2: s.plan.HTTP2, Endpoint: s.plan.Endpoint, API: wireAPI(s.plan.Backend), TLS: trust, ContinuousUsage: s.plan.ContinuousUsage,
 		Model: s.plan.Model, Header: header, APIKey: key, Extra: extra,
-		Prompt: func(spans []target.Span) wire.Prompt { return prompt.New(spans) },
-		Loop:   s.loop, Stamp: s.stamp,
+		Prompt: promptOf(&s.plan), Structured: structured(&s.plan),
+		Loop: s.loop, Stamp: s.stamp,
 		TTFTTimeout: s.plan.TTFTTimeout, RequestTimeout: s.plan.RequestTimeout,
 	}
 	client, err := openai.New(c)

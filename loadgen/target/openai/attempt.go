@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -189,9 +190,12 @@ func (a *attempt) blame(cause target.Cause, text string) {
 // comes before any cutting, which could leave half a secret.
 func (a *attempt) clean(text string) string {
 	text = a.c.secrets.Replace(text)
-	var head [32]byte
-	n, _ := io.ReadFull(a.c.cfg.Prompt(a.req.Prompt).Reader(), head[:])
-	if at := strings.Index(text, string(head[:n])); n >= minSecret && at >= 0 {
+	head := make([]byte, 96)
+	n, _ := io.ReadFull(a.c.cfg.Prompt(a.req.Prompt).Reader(), head)
+	// Of messages it is the text of the first one that is looked for.
+	head = head[bytes.LastIndexByte(head[:n], '"')+1 : n]
+	head = head[:min(len(head), 32)]
+	if at := strings.Index(text, string(head)); len(head) >= minSecret && at >= 0 {
 		text = text[:at] + "[prompt]"
 	}
 	return text

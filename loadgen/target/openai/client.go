@@ -67,6 +67,9 @@ func New(cfg Config) (*Client, error) {
 	if cfg.ContinuousUsage {
 		format.Continuous()
 	}
+	if cfg.Structured {
+		format.Structured()
+	}
 	c := &Client{
 		cfg: cfg, endpoints: endpoints, header: header, host: header.Get("Host"),
 		secrets: secrets(&cfg), format: format,

@@ -45,6 +45,8 @@ type Config struct {
 	// Prompt makes the text of planned content. Attempts call it at the same time,
 	// each on its own goroutine.
 	Prompt func([]target.Span) wire.Prompt
+	// Structured says that Prompt makes JSON values in place of text (wire.Format).
+	Structured bool
 	// Loop is where attempts are started, timed out and ended; Stamp reads the
 	// clock of the same zero point for everything else.
 	Loop  clock.Loop
