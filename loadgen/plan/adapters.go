@@ -48,6 +48,6 @@ func (p *Plan) checkAdapters(v *checker) {
 	v.ok(err == nil, "lora-modules", "%v", err)
 	v.oneOf("lora-assignment", p.LoraAssignment, "random", "round-robin", "zipf", "tenant")
 	v.ok(!p.TenantSalts || p.CacheSalts == 0, "cache-salt-tenants", "--cache-salts draws other salts: leave one of the two out")
-	v.ok(len(p.LoraModules) == 0 || p.Remote() || p.EngineEnableLora, "lora-modules", "the engines serve no adapters: add --engine.enable-lora")
+	v.ok(len(p.LoraModules) == 0 || !p.InPool() || p.EngineEnableLora, "lora-modules", "the engines serve no adapters: add --engine.enable-lora")
 	v.within("cache-salts", p.CacheSalts, 0, 1<<20)
 }

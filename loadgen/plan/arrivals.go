@@ -130,7 +130,7 @@ func (p *Plan) checkArrivals(v *checker) {
 	v.ok(given < 2, "request-rate", "give one of --request-rate, --stages, --ramp-up-strategy and --concurrency")
 	v.ok(p.RequestRate.Inf() || p.RequestRate <= 1e7, "request-rate", "%v is more than 1e7 a second", p.RequestRate)
 	v.ok(p.RequestRate == 0 || p.RequestRate >= 1e-6, "request-rate", "%v is less than 1e-6 a second", p.RequestRate)
-	v.ok(IsAgent(p.DatasetName) || p.SessionsRate > 0 || p.SessionsConcurrency > 0 || given > 0 || p.searches() || (timed && (p.Arrival == "" || p.Arrival == "trace")), "request-rate",
+	v.ok(IsAgent(p.DatasetName) || p.SessionsRate > 0 || p.SessionsConcurrency > 0 || given > 0 || p.Searches() || (timed && (p.Arrival == "" || p.Arrival == "trace")), "request-rate",
 		"how many requests a second? give a number, or inf for all at once")
 	v.ok(p.Burstiness.Inf() || (p.Burstiness >= 1e-3 && p.Burstiness <= 1e6), "burstiness", "%v is outside 0.001 to 1e6 (or inf)", p.Burstiness)
 	if p.Arrival != "" {
@@ -181,9 +181,6 @@ func (p *Plan) checkPlaces(v *checker) {
 	v.ok(!p.InSessions() || p.MaxConcurrency == 0 && p.Concurrency == 0 && !p.Ramped(), "dataset-name",
 		"sessions arrive at --sessions-rate: --max-concurrency, --concurrency, --stages and --ramp-up-strategy are for requests")
 }
-
-// searches reports whether the run looks for the generator's own limit.
-func (p *Plan) searches() bool { return false }
 
 // ArrivalText is the text of the load for people.
 func (p *Plan) ArrivalText() string {

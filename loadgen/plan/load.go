@@ -102,7 +102,7 @@ func setKey(q *Plan, fields map[string]Field, key ast.MapKeyNode, value ast.Node
 		text, ok := scalar(item)
 		switch {
 		case item.Type() == ast.NullType:
-			return fault(item, "%s has no value: write one, or leave the key out", name)
+			return fault(item, "%s has no value: write one (the word null in quotes), or leave the key out", name)
 		case !ok:
 			return fault(item, "%s: %s", name, plainYAML)
 		}

@@ -11,6 +11,7 @@ import "time"
 // run.
 type Plan struct {
 	// Where the load goes.
+	Target          string   `yaml:"target,omitempty" group:"null" help:"null: every request is answered at once, in this process, to measure the generator alone; without a rate it searches for the highest one that this machine offers honestly. Empty: --base-url or, without it, the in-process pool"`
 	BaseURL         []string `yaml:"base-url,omitempty" group:"target" help:"URL of the server or router under test, such as http://127.0.0.1:8000, or a socket, such as unix:///run/vllm.sock; given several times, requests go to them in turn, those of a session too, and an attempt after the first to the next one (column url); without, to the in-process pool of fake engines"`
 	HTTP2           bool     `yaml:"http2,omitempty" group:"target" help:"speak HTTP/2: over TLS, or, for http://, in the clear (h2c with prior knowledge). Requests share connections, and column stream_wait is their wait within them"`
 	Endpoint        string   `yaml:"endpoint,omitempty" group:"target" help:"path of the API; empty: what --backend uses"`

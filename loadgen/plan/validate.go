@@ -17,6 +17,7 @@ import (
 func (p *Plan) Validate() error {
 	v := &checker{}
 	p.checkTarget(v)
+	p.checkNull(v)
 	p.checkPool(v)
 	p.checkLoad(v)
 	p.checkClient(v)

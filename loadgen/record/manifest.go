@@ -115,6 +115,8 @@ type Final struct {
 	Counts *Counts
 	// Events are what happened to the target; nil: nothing is known.
 	Events []Event
+	// Generator is how the process fared that offered the load; nil: nobody watched it.
+	Generator *Generator
 	// Counters holds what was dropped, clamped or not understood, by name. The
 	// writer adds its own, whose names start with "record_".
 	Counters map[string]int64
@@ -164,27 +166,28 @@ type File struct {
 
 // Manifest is manifest.json. Absent keys were not known.
 type Manifest struct {
-	Schema   int               `json:"schema"`
-	RunID    string            `json:"run_id"`
-	State    State             `json:"state"`
-	Problem  string            `json:"problem,omitempty"` // why recording stopped early
-	PlanHash string            `json:"plan_hash,omitempty"`
-	Seed     uint64            `json:"seed"`
-	Version  string            `json:"version,omitempty"`
-	Virtual  bool              `json:"virtual"`
-	Started  string            `json:"started,omitempty"`
-	Ended    string            `json:"ended,omitempty"`
-	Anchors  []Anchor          `json:"anchors,omitempty"`
-	Arms     []string          `json:"arms,omitempty"`
-	Load     map[string]string `json:"load,omitempty"`
-	Target   map[string]string `json:"target,omitempty"`
-	Dataset  map[string]string `json:"dataset,omitempty"`
-	Window   *Window           `json:"window,omitempty"`
-	Counts   *Counts           `json:"counts,omitempty"`
-	Events   []Event           `json:"events,omitempty"`
-	Outcomes map[string]int64  `json:"outcomes,omitempty"` // recorded final attempts by outcome
-	Counters map[string]int64  `json:"counters,omitempty"`
-	Files    []File            `json:"files,omitempty"`
+	Schema    int               `json:"schema"`
+	RunID     string            `json:"run_id"`
+	State     State             `json:"state"`
+	Problem   string            `json:"problem,omitempty"` // why recording stopped early
+	PlanHash  string            `json:"plan_hash,omitempty"`
+	Seed      uint64            `json:"seed"`
+	Version   string            `json:"version,omitempty"`
+	Virtual   bool              `json:"virtual"`
+	Started   string            `json:"started,omitempty"`
+	Ended     string            `json:"ended,omitempty"`
+	Anchors   []Anchor          `json:"anchors,omitempty"`
+	Arms      []string          `json:"arms,omitempty"`
+	Load      map[string]string `json:"load,omitempty"`
+	Target    map[string]string `json:"target,omitempty"`
+	Dataset   map[string]string `json:"dataset,omitempty"`
+	Window    *Window           `json:"window,omitempty"`
+	Counts    *Counts           `json:"counts,omitempty"`
+	Events    []Event           `json:"events,omitempty"`
+	Generator *Generator        `json:"generator,omitempty"`
+	Outcomes  map[string]int64  `json:"outcomes,omitempty"` // recorded final attempts by outcome
+	Counters  map[string]int64  `json:"counters,omitempty"`
+	Files     []File            `json:"files,omitempty"`
 }
 
 func newManifest(m Meta) Manifest {

@@ -420,7 +420,7 @@ func (w *Writer) finalManifest(f Final) Manifest {
 	if !f.Ended.IsZero() && f.EndedAt.Known() {
 		m.Anchors = append(m.Anchors, Anchor{At: f.EndedAt, Wall: m.Ended})
 	}
-	m.Window, m.Counts, m.Events = f.Window, f.Counts, f.Events
+	m.Window, m.Counts, m.Events, m.Generator = f.Window, f.Counts, f.Events, f.Generator
 	m.Outcomes = outcomeCounts(&w.ended)
 	m.Counters = map[string]int64{
 		CounterDropped: w.counts.dropped,

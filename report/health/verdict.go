@@ -29,7 +29,7 @@ type Health struct {
 // Valid reports whether the run's figures count.
 func (h Health) Valid() bool { return h.Verdict == OK }
 
-// The bounds: P99 of lag above 5 ms, or above 5 % of the tightest time-to-first-
+// The bounds: P99 of lag, and of the wait of goroutines for a processor, above 5 ms, or above 5 % of the tightest time-to-first-
 // token SLO if that is more; and less than 99 % of the offered rate, unless that is
 // because the last request of a short run left late by less than the bound of lag.
 const (
@@ -50,9 +50,28 @@ func Judge(f *query.Figures, ttftSLO time.Duration) Health {
 	}
 	judgeRecord(f.Manifest, add)
 	limit := max(maxLag, time.Duration(lagShare*float64(ttftSLO)))
+	judgeSchedule(f, limit, add)
+	judgeProcess(f, limit, add)
+	if f.Outcomes[record.OK] == 0 && f.Scheduled > 0 {
+		add(TooFewSamples, "no request completed: there is no latency to report")
+	}
+	if f.Scheduled == 0 {
+		add(TooFewSamples, "no request was scheduled")
+	}
+	return h
+}
+
+// judgeSchedule looks at when requests left. Late requests of a generator that had used
+// up its processors are client-limited.
+func judgeSchedule(f *query.Figures, limit time.Duration, add func(v Verdict, format string, args ...any)) {
+	late, why := cause(f.Manifest.Generator)
+	found := false
+	note := func(format string, args ...any) {
+		add(late, format, args...)
+		found = true
+	}
 	if lag, ok := f.Metric("lag"); ok && lag.N > 0 && lag.P99 > float64(limit) {
-		add(Late, "lag P99 is %s, above %s: requests left late; lower the rate or give the generator more processor",
-			short(lag.P99), short(float64(limit)))
+		note("lag P99 is %s, above %s: requests left late%s", short(lag.P99), short(float64(limit)), bunched(f))
 	}
 	offered, ok1 := f.Offered()
 	achieved, ok2 := f.Achieved()
@@ -61,16 +80,11 @@ func Judge(f *query.Figures, ttftSLO time.Duration) Health {
 	slipped := f.Slip() > limit || f.Sent < kept
 	offered *= float64(kept) / float64(max(1, f.Scheduled))
 	if ok1 && ok2 && slipped && achieved < minAchieved*offered {
-		add(Late, "achieved %.4g of %.4g requests/s offered: the schedule slipped; lower the rate or give the generator more processor",
-			achieved, offered)
+		note("achieved %.4g of %.4g requests/s offered: the schedule slipped", achieved, offered)
 	}
-	if f.Outcomes[record.OK] == 0 && f.Scheduled > 0 {
-		add(TooFewSamples, "no request completed: there is no latency to report")
+	if found {
+		note("%s", why)
 	}
-	if f.Scheduled == 0 {
-		add(TooFewSamples, "no request was scheduled")
-	}
-	return h
 }
 
 // judgeRecord looks at what the record itself says is missing from it.

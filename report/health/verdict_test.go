@@ -46,6 +46,53 @@ func TestJudge(t *testing.T) {
 		{"recovered", func(f *query.Figures) { f.Manifest.Problem = "killed" }, 0, ClientLimited, "not whole (killed)"},
 		{"all failed", func(f *query.Figures) { f.Outcomes[record.OK] = 0 }, 0, TooFewSamples, "no request completed"},
 		{"nothing sent", func(f *query.Figures) { *f = query.Figures{} }, 0, TooFewSamples, "no request was scheduled"},
+		{"late, processors used up", func(f *query.Figures) {
+			f.Metrics[0].P99 = 6e6
+			f.Manifest.Generator = generator(1, 99*time.Second)
+		}, 0, ClientLimited, "used 99 % of 1 processor:"},
+		{"late in its busiest second", func(f *query.Figures) {
+			f.Metrics[0].P99 = 6e6
+			g := generator(2, 20*time.Second)
+			g.Busiest, f.Manifest.Generator = ptr(0.97), g
+		}, 0, ClientLimited, "used 97 % of 2 processors in its busiest second"},
+		{"late, others on the machine", func(f *query.Figures) {
+			f.Metrics[0].P99 = 6e6
+			g := generator(2, 20*time.Second)
+			g.MachineBusy, f.Manifest.Generator = ptr(0.99), g
+		}, 0, Late, "end what else runs there"},
+		{"late after collections", func(f *query.Figures) {
+			f.Metrics[0].P99 = 6e6
+			g := generator(2, 20*time.Second)
+			g.GCPauseMax, f.Manifest.Generator = ptr(20*time.Millisecond), g
+		}, 0, Late, "stopped the generator for up to 20ms"},
+		{"late, and left together", func(f *query.Figures) {
+			f.Metrics[0].P99 = 6e6
+			f.Arrivals = query.Arrivals{N: 1000, Bursts: 2, InBursts: 40, Largest: 30}
+		}, 0, Late, "40 of 1000 in catch-up bursts of up to 30"},
+		{"processors used up, and nothing late", func(f *query.Figures) {
+			f.Manifest.Generator = generator(1, 99*time.Second)
+		}, 0, OK, ""},
+		{"stamps of a server late", func(f *query.Figures) {
+			g := generator(2, 20*time.Second)
+			g.SchedP99, g.Waits, f.Manifest.Generator = ptr(9*time.Millisecond), 1000, g
+			f.Manifest.Target = map[string]string{record.TargetModel: "m"}
+		}, 0, ClientLimited, "waited up to 9ms"},
+		{"few waits", func(f *query.Figures) {
+			g := generator(2, 20*time.Second)
+			g.SchedP99, g.Waits, f.Manifest.Generator = ptr(9*time.Millisecond), 100, g
+			f.Manifest.Target = map[string]string{record.TargetModel: "m"}
+		}, 0, OK, ""},
+		{"waits of a run without a server", func(f *query.Figures) {
+			g := generator(2, 20*time.Second)
+			g.SchedP99, g.Waits, f.Manifest.Generator = ptr(9*time.Millisecond), 1000, g
+		}, 0, OK, ""},
+		{"out of files", func(f *query.Figures) {
+			f.Manifest.Counters = map[string]int64{record.CounterNoFiles: 3}
+			f.Manifest.Generator = &record.Generator{FileLimit: ptr(int64(64))}
+		}, 0, ClientLimited, "(64 are allowed): raise the limit"},
+		{"out of ports", func(f *query.Figures) {
+			f.Manifest.Counters = map[string]int64{record.CounterNoPorts: 3}
+		}, 0, ClientLimited, "3 attempts failed for want of a local port"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := Judge(figures(c.change), c.slo)
@@ -55,3 +102,10 @@ func TestJudge(t *testing.T) {
 		})
 	}
 }
+
+// generator is that of a run of 100 s.
+func generator(procs int, cpu time.Duration) *record.Generator {
+	return &record.Generator{Watched: 100 * time.Second, Procs: procs, CPU: &cpu}
+}
+
+func ptr[T any](v T) *T { return &v }

@@ -19,6 +19,9 @@ type Arrivals struct {
 	// delivered (Kolmogorov and Smirnov), each gap rounded to a tenth of the mean one,
 	// below which no server can tell. It means nothing with fewer than two gaps (Known).
 	KS float64
+	// CV is the coefficient of variation of gaps; not known with fewer than two, or if
+	// all are 0.
+	CV Dispersion
 	// Dispersion of counts, variance over mean, in bins of BinShort and BinLong.
 	Short, Long Dispersion
 	// Bursts are groups of requests that became due while the generator was away for
@@ -27,10 +30,11 @@ type Arrivals struct {
 	Bursts, InBursts, Largest int64
 }
 
-// Dispersion is the index of dispersion of the intended and the delivered arrivals.
+// Dispersion is how much the intended and the delivered arrivals vary: the index of
+// dispersion of counts, or the coefficient of variation of gaps.
 type Dispersion struct {
 	Intended, Delivered float64
-	// Known is false with fewer than minBins whole bins.
+	// Known is false with fewer than minBins whole bins, for counts.
 	Known bool
 }
 
@@ -100,6 +104,9 @@ func (d departures) finish(from clock.Time) Arrivals {
 	slices.Sort(left)
 	a.Short, a.Long = dispersion(due, left, from, BinShort), dispersion(due, left, from, BinLong)
 	if n := len(d); n > 2 {
+		if due[n-1] > due[0] && left[n-1] > left[0] {
+			a.CV = Dispersion{variation(due), variation(left), true}
+		}
 		unit := float64(due[n-1]-due[0]) / float64(n-1) / 10
 		a.KS = distance(gapsOf(due, unit), gapsOf(left, unit))
 	}
@@ -135,6 +142,18 @@ func gapsOf(at []clock.Time, unit float64) []float64 {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// variation is the standard deviation of the gaps between sorted instants over their
+// mean.
+func variation(at []clock.Time) float64 {
+	n := float64(len(at) - 1)
+	mean, v := float64(at[len(at)-1]-at[0])/n, 0.0
+	for i := range at[1:] {
+		x := float64(at[i+1]-at[i]) - mean
+		v += x * x
+	}
+	return math.Sqrt(v/(n-1)) / mean
 }
 
 // distance is the two-sample statistic of Kolmogorov and Smirnov for equal numbers of

@@ -64,3 +64,14 @@ func TestArrivalsHeldBack(t *testing.T) {
 		t.Errorf("%+v", a.Short)
 	}
 }
+
+// Every other request 4 ms late makes gaps of 6 and 14 ms of equal ones of 10 ms.
+func TestArrivalsVariation(t *testing.T) {
+	got := leave(2001, 10*ms, func(i int) clock.Time { return clock.Time(i%2) * 4 * ms }).finish(0).CV
+	if !got.Known || got.Intended != 0 || math.Abs(got.Delivered-0.4) > 0.001 {
+		t.Errorf("%+v", got)
+	}
+	if a := leave(50, 0, func(int) clock.Time { return 0 }).finish(0); a.CV.Known {
+		t.Errorf("gaps of 0 vary by %+v", a.CV)
+	}
+}

@@ -14,6 +14,9 @@ func (r *Report) arrivals(b *strings.Builder) {
 		return
 	}
 	fmt.Fprintf(b, "arrivals   %s: KS of gaps %.3f", a.Verdict(), a.KS)
+	if a.CV.Known {
+		fmt.Fprintf(b, ", CV %.3g (intended %.3g)", a.CV.Delivered, a.CV.Intended)
+	}
 	for _, d := range []struct {
 		bin string
 		query.Dispersion
@@ -32,6 +35,7 @@ type jsonArrivals struct {
 	Verdict      string         `json:"verdict"`
 	N            int64          `json:"n"`
 	KS           *float64       `json:"ks"`
+	GapCV        jsonDispersion `json:"gap_cv"`
 	Dispersion1  jsonDispersion `json:"dispersion_1s"`
 	Dispersion10 jsonDispersion `json:"dispersion_10s"`
 	Bursts       int64          `json:"bursts"`
@@ -48,5 +52,5 @@ func arrivalsJSON(a *query.Arrivals) jsonArrivals {
 	of := func(d query.Dispersion) jsonDispersion {
 		return jsonDispersion{maybe(d.Intended, d.Known), maybe(d.Delivered, d.Known)}
 	}
-	return jsonArrivals{a.Verdict(), a.N, maybe(a.KS, a.Known()), of(a.Short), of(a.Long), a.Bursts, a.InBursts, a.Largest}
+	return jsonArrivals{a.Verdict(), a.N, maybe(a.KS, a.Known()), of(a.CV), of(a.Short), of(a.Long), a.Bursts, a.InBursts, a.Largest}
 }

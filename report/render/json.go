@@ -46,6 +46,7 @@ type jsonReport struct {
 	Health      jsonHealth            `json:"health"`
 	Checks      jsonChecks            `json:"checks"`
 	Diagnoses   []jsonFinding         `json:"diagnoses"`
+	Generator   *jsonGenerator        `json:"generator"`
 	Warnings    []string              `json:"warnings"`
 }
 
@@ -119,7 +120,8 @@ func Object(r *Report) any {
 		Events:   append([]record.Event{}, r.Manifest.Events...),
 		Health:   jsonHealth{string(r.Health.Verdict), some(r.Health.Why)},
 		Checks:   r.checksJSON(), Diagnoses: r.findingsJSON(),
-		Warnings: some(r.Warnings()),
+		Generator: generatorJSON(r.Manifest.Generator, r.taken()),
+		Warnings:  some(r.Warnings()),
 	}
 	if r.closed() {
 		out.OfferedRPS = nil

@@ -153,9 +153,7 @@ func (r *Report) tail(b *strings.Builder) {
 			r.Drafts.Verified, length, percent(known, func() float64 { return rate }))
 	}
 	r.arrivals(b)
-	if r.Health.Valid() {
-		b.WriteString("generator  ok\n")
-	}
+	r.generator(b)
 	for _, d := range r.Findings() {
 		fmt.Fprintf(b, "diagnosis  %s: %s\n           -> %s\n", d.What, d.Evidence, d.Remedy)
 	}

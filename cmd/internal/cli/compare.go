@@ -109,7 +109,7 @@ func (p *planFlags) comparison(env *Env, arms []arm, seeds int) (*comparison, er
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(p.wrongTarget(common.Remote()), p.twice()); err != nil {
+	if err := errors.Join(p.wrongTarget(&common), p.twice()); err != nil {
 		return nil, err
 	}
 	x := &comparison{dir: common.Out, at: map[[2]int]int{}}

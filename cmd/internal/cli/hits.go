@@ -69,7 +69,7 @@ func held(c cache) func(*datasets.Item, uint64) int32 {
 // previewSet prints what to expect of a load of requests. It asks no server.
 func previewSet(w io.Writer, p plan.Plan, set datasets.Set) error {
 	s := &session{plan: p, set: set, targetText: strings.Join(p.BaseURL, ", ")}
-	if !p.Remote() {
+	if p.InPool() {
 		setup, err := newEngineSetup(&p)
 		if err != nil {
 			return err

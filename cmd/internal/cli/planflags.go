@@ -157,14 +157,23 @@ func (p *planFlags) others(env *Env) error {
 // they would change nothing, and whoever gave them expects that they do. A plan
 // file may hold both kinds. The block size counts for either, since the ideal
 // cache hit is computed with it.
-func (p *planFlags) wrongTarget(url bool) error {
+func (p *planFlags) wrongTarget(r *plan.Plan) error {
+	elsewhere := "--base-url"
+	if r.Null() {
+		elsewhere = "--target null"
+		if !slices.ContainsFunc(p.fields, func(f plan.Field) bool { return f.Group == "null" }) {
+			return errors.New("target: null measures the generator alone: use goodput run, or leave it out")
+		}
+	}
 	pool := []string{"pool", "routers", "speed", "engine", "hardware"}
 	for _, f := range p.fields {
 		switch {
 		case len(p.given[f.Key]) == 0 || f.Key == "engine.block-size" || f.Key == "base-url":
-		case url && slices.Contains(pool, f.Group):
-			return fmt.Errorf("--%s: it sets up the in-process engines, and the load goes to --base-url: leave out one of the two", f.Key)
-		case !url && f.Group == "target":
+		case !r.InPool() && slices.Contains(pool, f.Group):
+			return fmt.Errorf("--%s: it sets up the in-process engines, and the load goes to %s: leave out one of the two", f.Key, elsewhere)
+		case r.Null() && f.Group == "target":
+			return fmt.Errorf("--%s: it is for a server, and the load goes to --target null: leave out one of the two", f.Key)
+		case !r.Remote() && f.Group == "target":
 			return fmt.Errorf("--%s: it is for a server, and the load goes to the in-process engines: give --base-url, or leave it out", f.Key)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"goodput/loadgen/clock"
 	"goodput/loadgen/observe"
 	"goodput/loadgen/plan"
+	"goodput/loadgen/vitals"
 	"goodput/report/query"
 	"goodput/report/render"
 )
@@ -36,7 +37,8 @@ are read back from there.`,
 		Example: `  goodput run --request-rate 8 --num-prompts 500 --dataset-name prefix_repetition --replicas 4
   goodput run --request-rate 8 --goodput ttft:2000 --goodput tpot:50 --json
   goodput run --dataset-name agent --agent-preset coding-128k --sessions-rate 0.1
-  goodput run --base-url http://127.0.0.1:8000 --request-rate 4 --num-prompts 200 --ignore-eos`,
+  goodput run --base-url http://127.0.0.1:8000 --request-rate 4 --num-prompts 200 --ignore-eos
+  goodput run --target null`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return fmt.Errorf("unexpected argument %q: every parameter is a flag", args[0])
@@ -49,7 +51,7 @@ are read back from there.`,
 			}
 			p, err := flags.resolve(env, (*plan.Plan).Validate)
 			if err == nil {
-				err = cmp.Or(flags.wrongTarget(p.Remote()), flags.twice())
+				err = cmp.Or(flags.wrongTarget(&p), flags.twice())
 			}
 			if err != nil {
 				return err
@@ -58,6 +60,9 @@ are read back from there.`,
 				return err
 			}
 			flags.warnIgnored(env.Stderr)
+			if p.Searches() && !printPlan && !dryRun {
+				return calibrate(env, p, asJSON)
+			}
 			slo, err := observe.ParseSLO(sloItems(&p))
 			if err != nil {
 				return fmt.Errorf("--goodput: %w", err)
@@ -78,6 +83,9 @@ are read back from there.`,
 				writePreview(env.Stdout, &p, sessions)
 				return nil
 			}
+			if err := checkLimits(&p, vitals.ReadLimits()); err != nil {
+				return err
+			}
 			s, err := newSession(env, p, set, slo)
 			if err != nil {
 				return err
@@ -86,7 +94,7 @@ are read back from there.`,
 			return execute(env, s, asJSON)
 		},
 	}
-	flags = newPlanFlags(c, "load", "dataset", "target", "hardware", "pool", "routers", "speed", "engine", "result", "output")
+	flags = newPlanFlags(c, "load", "dataset", "target", "null", "hardware", "pool", "routers", "speed", "engine", "result", "output")
 	flags.addVLLM(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "print the figures as JSON")
 	c.Flags().BoolVar(&printPlan, "print-plan", false, "print the resolved plan and stop")
@@ -100,15 +108,15 @@ func checkSLO(p *plan.Plan, slo observe.SLO, sessions bool) error {
 	switch {
 	case slo.OfSessions() && !sessions:
 		return exitf(exitUsage, "--goodput: sct, turn and slowdown are of sessions, which this load of %s has none of: leave them out, or use --dataset-name agent", p.DatasetName)
-	case slo.Slowdown > 0 && p.Remote():
-		return exitf(exitUsage, "--goodput: what a session takes alone is known for engines in this process only: leave slowdown out, or --base-url")
+	case slo.Slowdown > 0 && !p.InPool():
+		return exitf(exitUsage, "--goodput: what a session takes alone is known for engines in this process only: leave out slowdown, or --base-url and --target")
 	}
 	return nil
 }
 
 // writePlan prints a plan that can be run.
 func writePlan(w io.Writer, p *plan.Plan) error {
-	if !p.Remote() {
+	if p.InPool() {
 		setup, err := newEngineSetup(p)
 		if err != nil {
 			return err

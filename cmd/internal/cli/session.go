@@ -24,6 +24,7 @@ import (
 	"goodput/loadgen/schedule"
 	"goodput/loadgen/target"
 	"goodput/loadgen/target/openai"
+	"goodput/loadgen/vitals"
 )
 
 // startLead is the time between opening the run's files and instant 0 of a real
@@ -52,6 +53,10 @@ type session struct {
 	spans      *spanIntake       // nil: nobody was to send any
 	close      func()
 
+	vitals    *vitals.Watch     // while a run in real time goes on
+	fared     *record.Generator // what it saw; nil: nothing
+	exhausted func() (files, ports int64)
+
 	interrupts <-chan os.Signal
 	release    func() // interrupts end the program again
 
@@ -67,7 +72,7 @@ type session struct {
 // newSession makes everything that can fail before the first file is written.
 func newSession(env *Env, p plan.Plan, set datasets.Set, slo observe.SLO) (*session, error) {
 	s := &session{plan: p, set: set, slo: slo, dir: runDir(&p), log: env.Stderr, close: func() {}}
-	if !p.Remote() && p.Speed.Virtual() {
+	if p.InPool() && p.Speed.Virtual() {
 		s.loop = clock.NewVirtual()
 	} else {
 		speed := 1.0
@@ -80,7 +85,11 @@ func newSession(env *Env, p plan.Plan, set datasets.Set, slo observe.SLO) (*sess
 		}
 		s.loop, s.stamp = r, r
 	}
-	if p.Remote() {
+	switch {
+	case p.Null():
+		s.target, s.targetText = target.NewNull(s.stamp), "none: every request is answered at once, in this process"
+		return s, nil
+	case p.Remote():
 		return s, s.connect(env)
 	}
 	setup, err := newEngineSetup(&p)
@@ -139,7 +148,7 @@ func (s *session) connect(env *Env) error {
 	if client, err = openai.New(c); err != nil {
 		return err
 	}
-	s.target, s.close = client, client.Close
+	s.target, s.close, s.exhausted = client, client.Close, client.Exhausted
 	s.facts = map[string]string{record.TargetModel: c.Model}
 	if err := s.resetCache(client.ResetPrefixCache); err != nil {
 		client.Close()
@@ -343,8 +352,10 @@ func (s *session) run(env *Env) error {
 		}
 	}()
 	stop := showProgress(env, s.monitor, s.stamp)
+	s.watch()
 	s.dispatcher.Begin()
 	s.loop.Run()
+	s.fared = s.unwatch()
 	close(over)
 	stop()
 	ended := clock.Never
@@ -364,7 +375,10 @@ func (s *session) finish(ended clock.Time) error {
 		Counts: &record.Counts{
 			Scheduled: c.Scheduled, Completed: c.Completed(), Failed: c.Failed(), Dropped: c.Dropped(), Censored: c.Censored(), Canceled: c.Canceled(),
 		},
-		Counters: counters(s.dispatcher.Counters()),
+		Counters: counters(s.dispatcher.Counters()), Generator: s.fared,
+	}
+	if s.exhausted != nil {
+		f.Counters[record.CounterNoFiles], f.Counters[record.CounterNoPorts] = s.exhausted()
 	}
 	if s.plan.Client() {
 		clientCounters(f.Counters, s.dispatcher.Attempts())

@@ -50,7 +50,7 @@ Without an objective it prints the curve over a grid of rates, and where it bend
 			}
 			p, err := flags.resolve(env, (*plan.Plan).ValidateSweep)
 			if err == nil {
-				err = flags.wrongTarget(p.Remote())
+				err = flags.wrongTarget(&p)
 			}
 			if err == nil {
 				err = flags.twice()

@@ -210,6 +210,7 @@ func (a *attempt) failed(err error) {
 	text := err.Error()
 	switch {
 	case !a.connected:
+		a.c.exhausted.note(err)
 		a.blame(target.CauseConnect, "connecting: "+text)
 	case a.result.Status != 0 && errors.Is(err, io.ErrUnexpectedEOF):
 		a.blame(target.CauseTruncated, "the body ended before its announced end")

@@ -39,7 +39,8 @@ type Client struct {
 	free        []*wire.Scanner
 	ttft, total clock.Deadlines
 
-	running sync.WaitGroup
+	running   sync.WaitGroup
+	exhausted exhausted
 }
 
 var (
