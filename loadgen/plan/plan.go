@@ -16,6 +16,7 @@ type Plan struct {
 	HTTP2           bool     `yaml:"http2,omitempty" group:"target" help:"speak HTTP/2: over TLS, or, for http://, in the clear (h2c with prior knowledge). Requests share connections, and column stream_wait is their wait within them"`
 	Endpoint        string   `yaml:"endpoint,omitempty" group:"target" help:"path of the API; empty: what --backend uses"`
 	Backend         string   `yaml:"backend" group:"target" help:"API to speak: openai and vllm (completions), openai-chat (chat completions: of sessions a message each of system, user, assistant and tools; of others one of the user), openai-responses (responses), openai-embeddings (no tokens, so neither ttft nor tpot)"`
+	PromptTokenIDs  bool     `yaml:"prompt-token-ids,omitempty" group:"target" help:"send prompts as arrays of token numbers (1000 to 9191) in place of words, so that a server of any vocabulary has exactly the planned number of tokens; completions only"`
 	ContinuousUsage bool     `yaml:"continuous-usage,omitempty" group:"target" help:"ask for token counts in every chunk (vLLM's continuous_usage_stats), so that chunks of several tokens are counted; some servers refuse it"`
 	Insecure        bool     `yaml:"insecure,omitempty" group:"target" help:"trust any certificate of the server"`
 	CAFile          string   `yaml:"ca-file,omitempty" group:"target" help:"PEM file of the certificates to trust instead of the system's"`

@@ -69,6 +69,8 @@ func (v *checker) address(flag, addr string) {
 func (p *Plan) checkTarget(v *checker) {
 	v.oneOf("backend", p.Backend, "openai", "vllm", "openai-chat", "openai-responses", "openai-embeddings")
 	v.ok(!p.ContinuousUsage || p.Backend != "openai-responses" && p.Backend != "openai-embeddings", "continuous-usage", "--backend %s has no such option", p.Backend)
+	v.ok(!p.PromptTokenIDs || p.Remote(), "prompt-token-ids", "engines in this process take no text: leave it out, or give --base-url")
+	v.ok(!p.PromptTokenIDs || p.Backend == "openai" || p.Backend == "vllm", "prompt-token-ids", "--backend %s takes text only: use openai or vllm", p.Backend)
 	v.ok(!p.IgnoreEOS || p.Backend != "openai-embeddings", "ignore-eos", "an embedding has no output tokens: leave it out")
 	for _, h := range p.Header {
 		name, value, found := strings.Cut(h, "=")

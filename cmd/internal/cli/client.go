@@ -26,10 +26,13 @@ func wireAPI(backend string) wire.API {
 }
 
 // structured reports whether prompts go out as JSON values in place of one text.
-func structured(p *plan.Plan) bool { return wireAPI(p.Backend) == wire.Chat }
+func structured(p *plan.Plan) bool { return wireAPI(p.Backend) == wire.Chat || p.PromptTokenIDs }
 
 // promptOf makes prompts as the backend takes them.
 func promptOf(p *plan.Plan) func([]target.Span) wire.Prompt {
+	if p.PromptTokenIDs {
+		return func(spans []target.Span) wire.Prompt { return prompt.NewIDs(spans) }
+	}
 	if wireAPI(p.Backend) == wire.Chat {
 		return func(spans []target.Span) wire.Prompt { return prompt.NewChat(spans) }
 	}
