@@ -156,7 +156,7 @@ func TestHTTP2Faults(t *testing.T) {
 			http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
 		}, "text", target.CauseReset, 200, "within the answer"},
-		{"busy", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "slow down", 429) }, "", target.CauseEOF, 429, "HTTP status 429: slow down"},
+		{"busy", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "slow down", http.StatusTooManyRequests) }, "", target.CauseEOF, 429, "HTTP status 429: slow down"},
 		{"error in the stream", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			io.WriteString(w, "data: {\"error\":{\"message\":\"out of memory\"}}\n\n")
