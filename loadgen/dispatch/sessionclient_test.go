@@ -33,23 +33,38 @@ func TestSessionsWithAttempts(t *testing.T) {
 		want   record.Session
 	}{
 		{
-			"not needed", retry, []script{good}, []clock.Time{0, 110 * ms, 220 * ms}, "ok! ok! ok!",
+			"not needed", retry,
+			[]script{good},
+			[]clock.Time{0, 110 * ms, 220 * ms},
+			"ok! ok! ok!",
 			record.Session{StepsOK: 3, ModelTime: 330e6},
 		},
 		{
-			"a retry is part of its step", retry, []script{fails, good}, []clock.Time{0, 110 * ms, 110 * ms, 260 * ms}, "ok! http_5xx ok! ok!",
+			"a retry is part of its step", retry,
+			[]script{fails, good},
+			[]clock.Time{0, 110 * ms, 110 * ms, 260 * ms},
+			"ok! http_5xx ok! ok!",
 			record.Session{StepsOK: 3, ModelTime: 370e6},
 		},
 		{
-			"no retry is left", retry, []script{fails}, []clock.Time{0, 110 * ms, 110 * ms}, "ok! http_5xx http_5xx!",
+			"no retry is left", retry,
+			[]script{fails},
+			[]clock.Time{0, 110 * ms, 110 * ms},
+			"ok! http_5xx http_5xx!",
 			record.Session{Outcome: record.SessionFailed, StepsOK: 1, StepsFailed: 1, StepsUnsent: 1},
 		},
 		{
-			"the hedge's end is the step's", hedge, []script{slow, good}, []clock.Time{0, 110 * ms, 110 * ms, 270 * ms}, "ok! canceled okh! ok!",
+			"the hedge's end is the step's", hedge,
+			[]script{slow, good},
+			[]clock.Time{0, 110 * ms, 110 * ms, 270 * ms},
+			"ok! canceled okh! ok!",
 			record.Session{StepsOK: 3, ModelTime: 380e6},
 		},
 		{
-			"a hedge that loses ends nothing", hedge, []script{good, slow}, []clock.Time{0, 110 * ms, 110 * ms, 220 * ms}, "ok! ok! canceledh ok!",
+			"a hedge that loses ends nothing", hedge,
+			[]script{good, slow},
+			[]clock.Time{0, 110 * ms, 110 * ms, 220 * ms},
+			"ok! ok! canceledh ok!",
 			record.Session{StepsOK: 3, ModelTime: 330e6},
 		},
 	}
