@@ -116,7 +116,11 @@ func (a *attempt) exchange() {
 		return
 	}
 	if a.c.cfg.API.Streams() {
+		// Only now: of requests that wait for their answer there may be very many.
+		a.scanner = a.c.scanner()
 		a.stream(resp.Body)
+		a.scanner.Reset(nil)
+		a.c.scanners.Put(a.scanner)
 		return
 	}
 	a.whole(resp.Body)

@@ -36,9 +36,9 @@ type Client struct {
 
 	// Owned by the loop's goroutine.
 	live        map[*target.Request]*attempt
-	free        []*wire.Scanner
 	ttft, total clock.Deadlines
 
+	scanners  sync.Pool // of *wire.Scanner that no answer is read with
 	running   sync.WaitGroup
 	exhausted exhausted
 }
@@ -105,7 +105,7 @@ func secrets(cfg *Config) *strings.Replacer {
 // Start sends r and reports to s. See target.Target.
 func (c *Client) Start(r *target.Request, s target.Sink) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	a := &attempt{c: c, to: c.endpoint(r), req: r, sink: s, ctx: ctx, cancel: cancel, scanner: c.scanner(), probe: wire.Probe{API: c.cfg.API}}
+	a := &attempt{c: c, to: c.endpoint(r), req: r, sink: s, ctx: ctx, cancel: cancel, probe: wire.Probe{API: c.cfg.API}}
 	c.live[r] = a
 	if d := c.cfg.TTFTTimeout; d > 0 {
 		c.ttft.Add(&a.ttft, r.Intended.Add(r.Later+d), a)
@@ -128,14 +128,11 @@ func (c *Client) ended(a *attempt) {
 	delete(c.live, a.req)
 	c.ttft.Remove(&a.ttft)
 	c.total.Remove(&a.total)
-	a.scanner.Reset(nil)
-	c.free = append(c.free, a.scanner)
 }
 
+// scanner takes one that has served before, if there is one.
 func (c *Client) scanner() *wire.Scanner {
-	if n := len(c.free); n > 0 {
-		s := c.free[n-1]
-		c.free = c.free[:n-1]
+	if s, ok := c.scanners.Get().(*wire.Scanner); ok {
 		return s
 	}
 	return wire.NewScanner(0)

@@ -41,6 +41,11 @@
 // chunks, where a server sends it with each (continuous_usage_stats); else it is
 // unknown.
 //
+// An attempt in flight takes some 30 kB of memory: its connection's buffers, and the
+// goroutines of its own and of net/http. Nothing here bounds how many there are: an open
+// loop adds to them for as long as the server, or this machine, is behind. The timeouts,
+// a cap on concurrency, and the limit of open files do.
+//
 // Each attempt is written to one connection at most once. net/http would repeat a
 // request whose idle connection turns out to be dead, but only if it can read the
 // body anew, and it is not given the means. So a server that closes a connection
