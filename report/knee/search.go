@@ -47,8 +47,8 @@ type Trial struct {
 type Figures struct {
 	TTFT, TPOT, E2E stats.Summary
 	// Span is the scheduled time from the cohort's first arrival to its last, in
-	// seconds, and Delivered the successes per second that ended within it, of
-	// whichever request. 0: the cohort did not all arrive.
+	// seconds, and Delivered the successes of the cohort per second from the first tenth
+	// to the last tenth of their ends. 0: not all of the cohort is known.
 	Span, Delivered float64
 	MaxInFlight     int
 	// LagP99 is how late the generator was; record.Null: not known.

@@ -221,7 +221,9 @@ func (s *Sweep) bendText(b *strings.Builder) {
 	if len(s.Bends) == 0 {
 		return
 	}
-	b.WriteString("\ninflections, without an objective (--slo gives a knee)\n")
+	if s.Method != "ramp" {
+		b.WriteString("\ninflections, without an objective (--slo gives a knee)\n")
+	}
 	for _, x := range s.Bends {
 		value := "none"
 		if !math.IsNaN(x.Rate) {

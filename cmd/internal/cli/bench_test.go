@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"goodput/loadgen/record"
 )
 
 // load is one virtual run to be measured: the whole path of a user's, Parquet
@@ -218,4 +220,36 @@ func peakMB() (mb float64, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// BenchmarkSweep is a search with the preset ci on 4 engines: requests offered per
+// second of processor time, of which those of trials that ended early are a part, and
+// the wall time that a user waits.
+func BenchmarkSweep(b *testing.B) {
+	var cpu time.Duration
+	requests := 0
+	for b.Loop() {
+		before := cpuTime(b)
+		dir := b.TempDir() + "/run"
+		env := Env{Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) string { return "" }, Args: []string{
+			"sweep", "--replicas", "4", "--slo", "ttft p(95) <= 2s, tpot p(95) <= 50ms", "--preset", "ci", "--out", dir,
+		}}
+		if code := Main(env); code != exitOK {
+			b.Fatalf("exit %d", code)
+		}
+		cpu += cpuTime(b) - before
+		run, err := record.Open(dir)
+		if err != nil {
+			b.Fatal(err)
+		}
+		trials, _, err := run.Trials()
+		if err != nil {
+			b.Fatal(err)
+		}
+		for i := range trials {
+			requests += int(trials[i].Warmup + trials[i].Good + trials[i].Bad)
+		}
+	}
+	b.ReportMetric(float64(requests)/cpu.Seconds(), "requests/cpu-s")
+	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "wall-s/knee")
 }

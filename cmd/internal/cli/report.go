@@ -102,6 +102,9 @@ func loadReport(dir string) (*render.Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	if f.Manifest.Load[record.LoadKind] == record.Sweep {
+		return nil, exitf(exitUsage, "%s is a sweep, which keeps trials and no requests: read %s and %s, or give the directory of a run", dir, record.TrialsName, record.KneesName)
+	}
 	slo, err := recordedSLO(dir)
 	if err != nil {
 		return nil, err

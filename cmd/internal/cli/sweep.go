@@ -257,6 +257,8 @@ func (s *sweepRun) search(ctx context.Context) error {
 	switch {
 	case len(s.objectives) == 0 || s.plan.Method == plan.SweepGrid:
 		return s.grid(ctx, c)
+	case s.plan.Method == plan.SweepRamp:
+		return s.ramp(ctx, c)
 	}
 	for i := range s.objectives {
 		k, err := knee.Find(ctx, &prober{s.runner, s.objectives[i]}, c)

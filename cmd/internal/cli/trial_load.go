@@ -56,14 +56,14 @@ type trialLoad struct {
 	drift   *knee.Drift   // nil: what a backlog does is not known of these arrivals
 	stopped bool
 
-	figures   figures
-	recent    float64 // E2E of successes, in ns: a mean over some tens
-	ended     int     // their number
-	watched   bool    // drift looks
-	delivered int     // successes while the cohort arrived
-	lag       stats.Sample
-	sent      span       // when requests were due, and when they were sent
-	until     clock.Time // when the wait for the cohort ends; Never: not all have arrived
+	figures figures
+	recent  float64      // E2E of successes, in ns: a mean over some tens
+	ended   int          // their number
+	watched bool         // drift looks
+	ends    stats.Sample // when the cohort's successes ended
+	lag     stats.Sample
+	sent    span       // when requests were due, and when they were sent
+	until   clock.Time // when the wait for the cohort ends; Never: not all have arrived
 }
 
 // span holds the first and the last instant of two kinds.
@@ -145,20 +145,19 @@ func (l *trialLoad) take(r *record.Request) {
 	if !r.Final {
 		return
 	}
-	now := l.x.loop.Now()
 	if r.Outcome == record.OK {
 		if v := r.E2E(); v != record.Null {
 			l.ended++
 			l.recent += (float64(v) - l.recent) / float64(min(l.ended, 32))
-		}
-		if l.source.from.Known() && now >= l.source.from && (!l.source.to.Known() || now <= l.source.to) {
-			l.delivered++
 		}
 	}
 	if i := r.Seq - int64(l.out.Warmup); i < 0 || i >= int64(l.out.N) {
 		return
 	}
 	l.figures.add(r)
+	if r.Outcome == record.OK {
+		l.ends.Add(int64(l.x.loop.Now()))
+	}
 	l.judge.Add(r)
 	if l.judge.Known() == l.out.N {
 		l.stop(knee.Complete)
@@ -200,12 +199,23 @@ func (l *trialLoad) finish() {
 	}
 	if from, to := l.source.from, l.source.to; to.Known() && to > from && l.judge.Known() >= out.N {
 		f.Span = to.Sub(from).Seconds()
-		f.Delivered = float64(l.delivered) / f.Span
+		f.Delivered = l.delivered()
 	}
 	if why := l.judge.Empty(); why != "" && out.Stop == knee.Complete {
 		out.Invalid = why
 	}
 	l.checkGenerator()
+}
+
+// delivered is the rate of successes in the middle of the cohort's ends. Those that ended
+// while it arrived would be too few: a trial begins with nothing in flight.
+func (l *trialLoad) delivered() float64 {
+	from, ok := l.ends.Quantile(0.1)
+	to, _ := l.ends.Quantile(0.9)
+	if !ok || to <= from {
+		return 0
+	}
+	return 0.8 * float64(l.ends.N()) / (float64(to-from) / 1e9)
 }
 
 // leastLag is the lateness that no measurement is spoiled by.
