@@ -55,5 +55,12 @@ svg .s0 { fill:var(--s0); stroke:var(--s0); } svg .s1 { fill:var(--s1); stroke:v
 svg .s2 { fill:var(--s2); stroke:var(--s2); } svg .s3 { fill:var(--s3); stroke:var(--s3); }
 svg .s4 { fill:var(--s4); stroke:var(--s4); } svg .s5 { fill:var(--s5); stroke:var(--s5); }
 svg .s6 { fill:var(--s6); stroke:var(--s6); } svg .s7 { fill:var(--s7); stroke:var(--s7); }
+svg .line { fill:none; stroke-width:1.6; stroke-linejoin:round; }
+svg .l0 { stroke:var(--s0); } svg .l1 { stroke:var(--s1); }
+svg .l2 { stroke:var(--s2); } svg .l3 { stroke:var(--s3); }
+svg .l4 { stroke:var(--s4); } svg .l5 { stroke:var(--s5); }
+svg .l6 { stroke:var(--s6); } svg .l7 { stroke:var(--s7); }
+svg .d1 { stroke-dasharray:5 2; } svg .d2 { stroke-dasharray:1.5 1.5; } svg .d3 { stroke-dasharray:7 2 1.5 2; }
+svg .area { fill-opacity:.15; stroke:none; }
 svg.legend { width:14px; height:14px; vertical-align:-2px; }
 `

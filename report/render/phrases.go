@@ -117,3 +117,11 @@ func (r *Report) cacheState() string {
 	}
 	return out
 }
+
+// Attained is the share of requests that met the objective, one that was cut off being
+// a miss; without is the share of those that were judged. ok is false without an
+// objective.
+func (r *Report) Attained() (all, without float64, ok bool) { return r.attainment() }
+
+// GoodputRate is met requests per second of the window.
+func (r *Report) GoodputRate() (float64, bool) { return r.goodput() }

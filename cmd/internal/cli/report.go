@@ -20,12 +20,13 @@ import (
 const planName = "plan.yaml"
 
 func newReport(env *Env) *cobra.Command {
-	var format, output, definitions string
+	var format, output, definitions, plots string
 	var detailed bool
 	c := &cobra.Command{
 		Use:   "report RUN…",
 		Short: "print the figures of run directories",
 		Example: "  goodput report runs/a\n  goodput report runs/a --format json --output a.json\n" +
+			"  goodput report runs/a runs/b --format html --output page.html\n  goodput report runs/a --plots plots\n" +
 			"  goodput report runs/a --format vllm-json --output a.json\n  goodput report runs/a --definitions=vllm\n  goodput report --definitions",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -41,6 +42,14 @@ func newReport(env *Env) *cobra.Command {
 			case len(args) == 0:
 				return exitf(exitUsage, "which run? name its directory, as in: goodput report runs/a")
 			}
+			if plots != "" {
+				if err := writePlots(plots, args); err != nil {
+					return err
+				}
+			}
+			if format == htmlFormat {
+				return toFile(env.Stdout, output, func(w io.Writer) error { return writePage(w, args) })
+			}
 			return toFile(env.Stdout, output, func(w io.Writer) error {
 				for _, dir := range args {
 					if err := write(w, dir); err != nil {
@@ -51,8 +60,9 @@ func newReport(env *Env) *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&format, "format", "text", "text, markdown, json (one object a run), or vllm-json (the result file of vllm bench serve: its keys, units and definitions)")
+	c.Flags().StringVar(&format, "format", "text", "text, markdown, json (one object a run), html (one page that needs no network, several runs beside each other), or vllm-json (the result file of vllm bench serve: its keys, units and definitions)")
 	c.Flags().StringVar(&output, "output", "", "file to write to; empty: standard output")
+	c.Flags().StringVar(&plots, "plots", "", "folder to write each chart of the HTML page to, as an SVG file; it is made if missing")
 	c.Flags().BoolVar(&detailed, "save-detailed", false, "vllm-json: with the lists of all requests, as if the run had it")
 	c.Flags().StringVar(&definitions, "definitions", "", "print what each metric means; vllm: what it means to vllm bench serve and, for runs, both figures side by side")
 	c.Flags().Lookup("definitions").NoOptDefVal = ours
@@ -84,8 +94,10 @@ func reportWriter(format, definitions string, detailed bool) (func(w io.Writer, 
 		return nil, exitf(exitUsage, "--definitions: %q is unknown: use vllm, or leave the value out", definitions)
 	case format == "vllm-json":
 		return func(w io.Writer, dir string) error { return writeVLLM(w, dir, detailed) }, nil
+	case format == htmlFormat: // of all runs at once
+		return nil, nil
 	case formats[format] == nil:
-		return nil, exitf(exitUsage, "--format: %q is unknown: use text, markdown, json or vllm-json", format)
+		return nil, exitf(exitUsage, "--format: %q is unknown: use text, markdown, json, html or vllm-json", format)
 	}
 	return func(w io.Writer, dir string) error {
 		r, err := loadReport(dir)

@@ -1,0 +1,260 @@
+package html
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"strings"
+
+	"goodput/loadgen/clock"
+	"goodput/report/plot"
+	"goodput/report/query"
+	"goodput/report/render"
+)
+
+const msNS = 1e6
+
+// curveMetrics are those whose distributions are drawn.
+var curveMetrics = []string{"ttft", "tpot", "e2e"}
+
+// tailGrid are quantiles at equal distances on a tail axis, up to what n values tell.
+func tailGrid(n int64) []float64 {
+	var out []float64
+	for u := 0.02; u <= math.Log10(float64(n))+1e-9; u += 0.05 {
+		out = append(out, 1-math.Pow(10, -u))
+	}
+	return out
+}
+
+// curve is the distribution of a metric as a line; ok is false without values.
+func curve(f *query.Figures, metric, name string, mark int) (plot.Line, bool) {
+	m, ok := f.Metric(metric)
+	if !ok || m.N < 2 {
+		return plot.Line{}, false
+	}
+	l := plot.Line{Name: name, Mark: mark}
+	for _, q := range tailGrid(m.N) {
+		if v, ok := f.Quantile(metric, q); ok && v > 0 {
+			l.X, l.Y = append(l.X, v/msNS), append(l.Y, q)
+		}
+	}
+	return l, len(l.X) > 1
+}
+
+const curveCaption = "Share of the successes at or below a time, on an axis in which each further nine takes the same room; nearest-rank quantiles at equal distances. The last part of a line rests on single requests: the table of figures says up to where a quantile has an interval."
+
+// distributions draws the latencies of one run.
+func distributions(r *render.Report) ([]Figure, error) {
+	c := plot.Lines{Title: "Latency", X: "ms", Y: "share of requests", XScale: plot.Log, YScale: plot.Tail, Height: 260}
+	for i, metric := range curveMetrics {
+		if l, ok := curve(r.Figures, metric, metric, i); ok {
+			c.Lines = append(c.Lines, l)
+		}
+	}
+	if len(c.Lines) == 0 {
+		return nil, nil
+	}
+	f, err := lines("latency", curveCaption, &c)
+	return []Figure{f}, err
+}
+
+// compared draws a metric of several runs on one chart each.
+func compared(runs []*render.Report) ([]Figure, error) {
+	var out []Figure
+	for _, metric := range curveMetrics {
+		c := plot.Lines{Title: strings.ToUpper(metric), X: "ms", Y: "share of requests", XScale: plot.Log, YScale: plot.Tail, Height: 260}
+		for i, r := range runs {
+			if l, ok := curve(r.Figures, metric, r.Dir, i); ok {
+				c.Lines = append(c.Lines, l)
+			}
+		}
+		if len(c.Lines) == 0 {
+			continue
+		}
+		f, err := lines("compared-"+metric, curveCaption, &c)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+// series is a chart over the run's time.
+type series struct {
+	name, title, y, caption string
+	lines                   []plot.Line
+}
+
+// timelines draws what happened when, all on the same axis of time, and says what is
+// not known.
+func timelines(r *render.Report) (figures []Figure, unknown []string, err error) {
+	t := &r.Timeline
+	if len(t.Bins) < 2 {
+		return nil, []string{"the course of the run: too short"}, nil
+	}
+	end := float64(len(t.Bins)) * t.Width.Seconds()
+	var rules []plot.Rule
+	if r.Start > 0 {
+		rules = append(rules, plot.Rule{At: clock.Time(r.Start).Sub(0).Seconds(), Name: "window"})
+	}
+	if r.Window > 0 {
+		rules = append(rules, plot.Rule{At: r.Start.Sub(0).Seconds() + r.Window.Seconds(), Name: "last arrival"})
+	}
+	all, unknown := courses(t)
+	all = append(all, replicaCourse(r)...)
+	for _, s := range all {
+		c := plot.Lines{Title: s.title, X: "s since the start", Y: s.y, To: end, Height: 150, Lines: s.lines, Rules: rules}
+		f, err := lines(s.name, s.caption, &c)
+		if err != nil {
+			return nil, nil, err
+		}
+		figures = append(figures, f)
+	}
+	return figures, unknown, nil
+}
+
+// courses are the charts of a timeline, and what it does not know.
+func courses(t *query.Timeline) (out []series, unknown []string) {
+	n, width := len(t.Bins), t.Width.Seconds()
+	x, middle := make([]float64, n), make([]float64, n)
+	for i := range x {
+		x[i], middle[i] = float64(i+1)*width, (float64(i)+0.5)*width
+	}
+	of := func(name string, mark int, x []float64, value func(b *query.Bin) float64) plot.Line {
+		l := plot.Line{Name: name, Mark: mark, X: x}
+		for i := range t.Bins {
+			l.Y = append(l.Y, value(&t.Bins[i]))
+		}
+		return l
+	}
+	bins := fmt.Sprintf("in bins of %.4g s", width)
+	out = append(out, series{"rate", "Rate", "1/s", "Requests " + bins + ", the mean of each: due by the schedule, ended well, failed.", []plot.Line{
+		of("due", 0, middle, func(b *query.Bin) float64 { return float64(b.Due) / width }),
+		of("ok", 2, middle, func(b *query.Bin) float64 { return float64(b.OK) / width }),
+		of("failed", 1, middle, func(b *query.Bin) float64 { return float64(b.Failed) / width }),
+	}}, series{"in-flight", "In flight", "requests", "Sampled at the end of each bin of " + fmt.Sprintf("%.4g s", width) + "; what lies between is not drawn.", []plot.Line{
+		of("in flight", 0, x, func(b *query.Bin) float64 { return float64(b.InFlight) }),
+	}})
+	ttft := of("P50", 0, middle, func(b *query.Bin) float64 { return some(b.TTFT.N > 0, b.TTFT.P50/msNS) })
+	ttft.Low = of("", 0, nil, func(b *query.Bin) float64 { return some(b.TTFT.N > 0, b.TTFT.Min/msNS) }).Y
+	ttft.High = of("", 0, nil, func(b *query.Bin) float64 { return some(b.TTFT.N > 0, b.TTFT.Max/msNS) }).Y
+	p95 := of("P95 (20 or more)", 1, middle, func(b *query.Bin) float64 { return some(b.TTFT.N >= 20, b.TTFT.P95/msNS) })
+	out = append(out, series{"ttft", "Time to first token", "ms", "Of the successes due in each bin: the band is from the smallest to the largest (nothing is left out), the lines are quantiles, at most 6 % too high.", []plot.Line{ttft, p95}})
+	hit := of("hit rate", 2, middle, func(b *query.Bin) float64 { return some(b.Hit.Known(), 100*b.Hit.Value()) })
+	preempted := of("preemptions", 1, middle, func(b *query.Bin) float64 { return some(b.Accounts > 0, float64(b.Preemptions)) })
+	if known(hit.Y) {
+		out = append(out, series{"hit-rate", "Prefix-cache hits", "% of tokens", "By the servers' account, of the prompt tokens of the successes due in each bin.", []plot.Line{hit}})
+	} else {
+		unknown = append(unknown, "cache hit rate: the server told none")
+	}
+	if known(preempted.Y) {
+		out = append(out, series{"preemptions", "Preemptions", "per bin", "Of the requests due in each bin, by the engines' account.", []plot.Line{preempted}})
+	} else {
+		unknown = append(unknown, "preemptions: no account of the engines")
+	}
+	return out, append(unknown, "KV usage: the run recorded no series of the engines' own metrics")
+}
+
+// replicaCourse is the number in flight of each replica.
+func replicaCourse(r *render.Report) []series {
+	const most = 8
+	if len(r.Replicas) < 2 {
+		return nil
+	}
+	s := series{"in-flight-replica", "In flight by replica", "requests", "Sampled at the ends of the bins; a replica is who answered.", nil}
+	if n := len(r.Replicas); n > most {
+		s.caption += fmt.Sprintf(" The first %d of %d.", most, n)
+	}
+	for i, p := range r.Replicas[:min(most, len(r.Replicas))] {
+		l := plot.Line{Name: p.Name, Mark: i}
+		for k, n := range p.InFlight {
+			l.X, l.Y = append(l.X, float64(k+1)*r.Timeline.Width.Seconds()), append(l.Y, float64(n))
+		}
+		s.lines = append(s.lines, l)
+	}
+	return []series{s}
+}
+
+// some is NaN for what is not known.
+func some(ok bool, v float64) float64 {
+	if !ok {
+		return math.NaN()
+	}
+	return v
+}
+
+func known(y []float64) bool {
+	for _, v := range y {
+		if v == v {
+			return true
+		}
+	}
+	return false
+}
+
+// skew draws how the load was spread over replicas.
+func skew(r *render.Report) ([]Figure, error) {
+	if len(r.Replicas) == 0 {
+		return nil, nil
+	}
+	c := plot.Bars{Title: "Requests by replica", X: "requests"}
+	t := table{Head: []string{"replica", "requests", "ok", "failed", "TTFT P50 ms", "TTFT P95 ms", "hit rate", "output tokens", "preemptions"}}
+	var sum int64
+	for i := range r.Replicas {
+		sum += r.Replicas[i].N
+	}
+	for i := range r.Replicas {
+		p := &r.Replicas[i]
+		c.Rows = append(c.Rows, plot.Bar{
+			Name: p.Name, Parts: []float64{float64(p.OK), float64(p.Failed), float64(p.N - p.OK - p.Failed)},
+			Names: []string{"ok", "failed", "unfinished"}, Text: fmt.Sprintf("%.1f %%", 100*float64(p.N)/float64(sum)),
+		})
+		t.add(p.Name, fmt.Sprint(p.N), fmt.Sprint(p.OK), fmt.Sprint(p.Failed), number(some(p.TTFT.N >= 6, p.TTFT.P50/msNS)), number(some(p.TTFT.N >= 72, p.TTFT.P95/msNS)),
+			number(some(p.Hit.Known(), 100*p.Hit.Value()))+" %", fmt.Sprint(p.OutputTokens), fmt.Sprint(p.Preemptions))
+	}
+	caption := "Who answered the requests of the window, by its own account or the router's; the share of those that name one."
+	if r.OtherReplicas > 0 {
+		caption += fmt.Sprintf(" %d more replicas are left out.", r.OtherReplicas)
+	}
+	f, err := draw("replicas", caption, c.WriteSVG)
+	f.Table, f.Legend = t, marks("ok", "failed", "unfinished")
+	return []Figure{f}, err
+}
+
+func marks(names ...string) []legend {
+	var out []legend
+	for i, name := range names {
+		out = append(out, legend{template.HTML(plot.Block(i)), name, i})
+	}
+	return out
+}
+
+// waterfall draws where the time of requests went.
+func waterfall(r *render.Report) ([]Figure, error) {
+	s := &r.Spent
+	if s.N == 0 {
+		return nil, nil
+	}
+	mean, slow := plot.Bar{Name: "all", Text: number(s.E2E/msNS) + " ms"}, plot.Bar{Name: "slowest 1 %", Text: number(s.SlowE2E/msNS) + " ms"}
+	var names []string
+	t := table{Head: []string{"part", "mean ms", "slowest 1 %, ms"}}
+	for _, p := range s.Parts {
+		names = append(names, p.Name)
+		mean.Parts, slow.Parts = append(mean.Parts, p.Mean/msNS), append(slow.Parts, p.Slow/msNS)
+		t.add(p.Name, number(p.Mean/msNS), number(p.Slow/msNS))
+	}
+	mean.Names, slow.Names = names, names
+	c := plot.Bars{Title: "Where the time went", X: "ms a request", Rows: []plot.Bar{mean, slow}}
+	caption := fmt.Sprintf("Means over the %d successes with an account of the engine, and over the slowest 1 %% of them. Outside is the client's time minus the engine's.", s.N)
+	if s.SlowN < 4 {
+		c.Rows = c.Rows[:1]
+		caption = fmt.Sprintf("Means over the %d successes with an account of the engine; too few to speak of the slowest 1 %%. Outside is the client's time minus the engine's.", s.N)
+	}
+	if d := r.Signs.DTTFT; d.N > 0 {
+		caption += fmt.Sprintf(" To the first token the client saw %s ms more than the engine (P10 %s, P90 %s).", number(d.P50/msNS), number(d.P10/msNS), number(d.P90/msNS))
+	}
+	f, err := draw("waterfall", caption, c.WriteSVG)
+	f.Table, f.Legend = t, marks(names...)
+	return []Figure{f}, err
+}

@@ -1,0 +1,141 @@
+package html
+
+import (
+	"fmt"
+	"html"
+	"html/template"
+	"io"
+	"math"
+	"strings"
+
+	"goodput/report/plot"
+)
+
+// Figure is a chart with what belongs to it.
+type Figure struct {
+	// Name is that of a file without its extension.
+	Name    string
+	SVG     template.HTML
+	Legend  []legend
+	Caption string
+	Table   table
+}
+
+type legend struct {
+	Mark template.HTML
+	Name string
+	part int // its colour
+}
+
+// File is the chart as a file of its own, with its legend.
+func (f *Figure) File() []byte {
+	text := string(f.SVG)
+	var w, h float64
+	head := strings.Index(text, `viewBox="`)
+	end := strings.Index(text, ">")
+	if n, err := fmt.Sscanf(text[head:], `viewBox="0 0 %g %g"`, &w, &h); n != 2 || err != nil || end < head {
+		return []byte(text) // not one of ours
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" class="plot" viewBox="0 0 %g %g" width="%g" role="img">`+"\n", w, h+14, 2*w)
+	fmt.Fprintf(&b, "<style>%s%s</style>\n", colours, plot.Style)
+	b.WriteString(`<rect width="100%" height="100%" style="fill:var(--paper)"/>` + "\n")
+	b.WriteString(text[end+1 : strings.LastIndex(text, "</svg>")])
+	fmt.Fprintf(&b, `<text x="58" y="%g">`, h+4)
+	for _, l := range f.Legend {
+		fmt.Fprintf(&b, `<tspan class="legend-text" style="fill:var(--s%d)">■ %s   </tspan>`, l.part%8, html.EscapeString(l.Name))
+	}
+	b.WriteString("</text>\n</svg>\n")
+	return []byte(b.String())
+}
+
+// colours are those of the page.
+const colours = `
+:root { --ink:#1d2329; --paper:#ffffff; --faint:#d8dde2; }
+@media (prefers-color-scheme: dark) { :root { --ink:#e4e8ec; --paper:#14181c; --faint:#353d45; } }
+`
+
+// table is the numbers of a chart, or a table of its own. The first cell of a row
+// names it.
+type table struct {
+	Title string
+	Head  []string
+	Rows  [][]string
+}
+
+// mostRows of a chart's table are printed.
+const mostRows = 260
+
+func (t *table) add(cells ...string) {
+	if len(t.Rows) < mostRows {
+		t.Rows = append(t.Rows, cells)
+	}
+}
+
+// draw makes a figure of a chart.
+func draw(name, caption string, chart func(io.Writer) error) (Figure, error) {
+	var b strings.Builder
+	if err := chart(&b); err != nil {
+		return Figure{}, err
+	}
+	return Figure{Name: name, Caption: caption, SVG: template.HTML(b.String())}, nil
+}
+
+// lines makes a figure of lines, its legend and its table: a row for each x.
+func lines(name, caption string, c *plot.Lines) (Figure, error) {
+	f, err := draw(name, caption, c.WriteSVG)
+	if err != nil {
+		return f, err
+	}
+	f.Table.Head = []string{c.X}
+	for i := range c.Lines {
+		l := &c.Lines[i]
+		if len(c.Lines) > 1 {
+			f.Legend = append(f.Legend, legend{template.HTML(plot.Swatch(l.Mark)), l.Name, l.Mark})
+		}
+		f.Table.Head = append(f.Table.Head, l.Name)
+	}
+	if !sameX(c.Lines) { // one below the other
+		f.Table.Head = []string{"line", c.X, c.Y}
+		for i := range c.Lines {
+			l := &c.Lines[i]
+			for k := range l.X {
+				f.Table.add(l.Name, number(l.X[k]), number(l.Y[k]))
+			}
+		}
+		return f, nil
+	}
+	for k := range c.Lines[0].X {
+		row := []string{number(c.Lines[0].X[k])}
+		for i := range c.Lines {
+			row = append(row, number(c.Lines[i].Y[k]))
+		}
+		f.Table.add(row...)
+	}
+	return f, nil
+}
+
+func sameX(all []plot.Line) bool {
+	for i := range all {
+		if len(all[i].X) != len(all[0].X) {
+			return false
+		}
+		for k, x := range all[i].X {
+			if x != all[0].X[k] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// number writes four digits without an exponent; what is unknown is a dash.
+func number(v float64) string {
+	if v != v {
+		return "–"
+	}
+	if math.Abs(v) >= 1e4 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.4g", v)
+}

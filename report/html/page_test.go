@@ -1,0 +1,203 @@
+package html
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"goodput/loadgen/clock"
+	"goodput/loadgen/record"
+	"goodput/report/health"
+	"goodput/report/query"
+	"goodput/report/render"
+)
+
+// hostile is text that must not become markup.
+const hostile = `<script>alert("x")</script>&'`
+
+// recorded is the report of a run of n requests on two replicas, read back from files.
+func recorded(t *testing.T, n int) *render.Report {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "run<b>")
+	w, err := record.Create(dir, record.Meta{
+		RunID: "t", Virtual: true, Target: map[string]string{"text": hostile}, Dataset: map[string]string{"text": hostile},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const ms = clock.Time(time.Millisecond)
+	for i := range n {
+		var r record.Request
+		r.Reset()
+		r.Seq, r.Final, r.Replica = int64(i), true, fmt.Sprintf("%s%d", hostile, i%2)
+		r.Intended = clock.Time(i) * 25 * ms
+		r.Dispatched, r.Writing, r.Wrote = r.Intended, r.Intended, r.Intended
+		r.FirstToken = r.Intended + clock.Time(20+i*7919%90)*ms
+		r.LastToken = r.FirstToken + 400*ms
+		r.Done, r.Closed = r.LastToken, r.LastToken
+		r.PromptTokens, r.CachedTokens, r.OutputTokens, r.Chunks = 100, 40, 41, 41
+		r.SLOMet = record.Yes
+		if i%50 == 7 {
+			r.Outcome, r.Error, r.SLOMet = record.HTTP5xx, hostile, record.No
+		}
+		w.Write(&r)
+	}
+	if err := w.Close(record.Final{Window: &record.Window{End: clock.Time(n) * 25 * ms}}); err != nil {
+		t.Fatal(err)
+	}
+	f, err := query.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &render.Report{Figures: f, Health: health.Judge(f, 0), SLO: hostile}
+}
+
+func written(t *testing.T, runs ...*render.Report) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, runs); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// The page holds what it shows, asks for nothing, and takes no text for markup.
+func TestPageIsSelfContained(t *testing.T) {
+	page := written(t, recorded(t, 400), recorded(t, 40))
+	for _, bad := range []string{"<script", "http://", "https://", "@import", "url(", "src="} {
+		if strings.Contains(page, bad) {
+			t.Errorf("the page holds %q", bad)
+		}
+	}
+	for _, want := range []string{"valid", "&lt;script&gt;", "Latency", "In flight", "KV usage: the run recorded no series", "n_eff", "Compared"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %q", want)
+		}
+	}
+	if n, svgs := strings.Count(page, "<figcaption>"), strings.Count(page, `role="img"`); n == 0 || n != svgs {
+		t.Errorf("%d captions for %d charts", n, svgs)
+	}
+	if charts, numbers := strings.Count(page, "<figure>"), strings.Count(page, "<summary>Numbers"); charts != numbers {
+		t.Errorf("%d charts, and %d have their numbers as a table", charts, numbers)
+	}
+}
+
+func TestInvalidRunsSaySoFirst(t *testing.T) {
+	r := recorded(t, 40)
+	r.Health = health.Health{Verdict: health.Late, Why: []string{"lag <b>"}}
+	page := written(t, r)
+	at := strings.Index(page, "INVALID (late)")
+	if at < 0 || at > strings.Index(page, "<section") || !strings.Contains(page, "lag &lt;b&gt;") {
+		t.Error("the verdict does not come first")
+	}
+}
+
+// Runs without requests, or with one, have a page too.
+func TestSmallRuns(t *testing.T) {
+	for _, n := range []int{0, 1, 2} {
+		if page := written(t, recorded(t, n)); strings.Contains(page, "NaN") || strings.Contains(page, "Inf") {
+			t.Errorf("%d requests: a figure that is none", n)
+		}
+	}
+	if err := Write(io.Discard, nil); err == nil {
+		t.Error("a page of no run")
+	}
+}
+
+// Each chart is a well-formed file of its own, with its legend.
+func TestPlotsAreFiles(t *testing.T) {
+	figures, err := Plots([]*render.Report{recorded(t, 400), recorded(t, 40)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for i := range figures {
+		f := &figures[i]
+		if names[f.Name] {
+			t.Errorf("two charts are called %s", f.Name)
+		}
+		names[f.Name] = true
+		text := f.File()
+		for d := xml.NewDecoder(bytes.NewReader(text)); ; {
+			if _, err := d.Token(); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatalf("%s: %v", f.Name, err)
+			}
+		}
+		if strings.Count(string(text), "legend-text") != len(f.Legend) {
+			t.Errorf("%s: not all of %d names are in its legend", f.Name, len(f.Legend))
+		}
+	}
+	if len(figures) < 10 {
+		t.Errorf("only %d charts", len(figures))
+	}
+}
+
+// The page in a browser, light and dark, narrow and wide: nothing beyond its width,
+// and nothing on its console, where the page's own policy would report whatever it
+// asked of a network.
+func TestPageInABrowser(t *testing.T) {
+	browser, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skip("chromium is not installed")
+	}
+	if testing.Short() {
+		t.Skip("starts a browser several times")
+	}
+	dir := t.TempDir()
+	page := written(t, recorded(t, 400), recorded(t, 40))
+	// Only the test's copy has a script: it puts into the title how wide the page is.
+	const measure = `<script>onload = () => { document.title = "measured " + document.documentElement.scrollWidth + " in " + innerWidth; }</script></body>`
+	file := filepath.Join(dir, "page.html")
+	frame := filepath.Join(dir, "frame.html")
+	for name, text := range map[string]string{
+		file:  strings.Replace(strings.Replace(page, "</body>", measure, 1), "default-src 'none'", "default-src 'none'; script-src 'unsafe-inline'", 1),
+		frame: `<body style="margin:0"><iframe src="page.html" style="width:390px;height:800px;border:0"></iframe><script>onload = () => { const d = document.querySelector("iframe").contentDocument.documentElement; document.title = "measured " + d.scrollWidth + " in 390"; }</script></body>`,
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	measured := regexp.MustCompile(`<title>measured (\d+) in (\d+)</title>`)
+	for name, c := range map[string]struct{ open, scheme string }{
+		"narrow": {frame, "1"}, "wide, light": {file, "1"}, "wide, dark": {file, "0"},
+	} {
+		shot := filepath.Join(dir, "shot.png")
+		cmd := exec.Command(browser, "--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files", "--enable-logging=stderr", "--v=0",
+			"--user-data-dir="+filepath.Join(dir, "profile"), "--blink-settings=preferredColorScheme="+c.scheme, "--window-size=1200,900",
+			"--screenshot="+shot, "--dump-dom", "file://"+c.open)
+		var out, log bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &log
+		if err := cmd.Run(); err != nil {
+			t.Fatalf("%s: %v\n%s", name, err, log.String())
+		}
+		m := measured.FindStringSubmatch(out.String())
+		if m == nil {
+			t.Fatalf("%s: the page was not measured", name)
+		}
+		var wide, room int
+		fmt.Sscan(m[1], &wide)
+		fmt.Sscan(m[2], &room)
+		if wide > room {
+			t.Errorf("%s: the page is %d wide, and has %d", name, wide, room)
+		}
+		for line := range strings.Lines(log.String()) {
+			if strings.Contains(line, "CONSOLE") {
+				t.Errorf("%s: on the console: %s", name, line)
+			}
+		}
+		if s, err := os.Stat(shot); err == nil && s.Size() == 0 {
+			t.Errorf("%s: the picture is empty", name)
+		}
+	}
+}
