@@ -136,8 +136,9 @@ func (s *Sweep) kneeText(b *strings.Builder, k *SweepKnee) {
 	}
 }
 
+// rateCell is blank for a rate that does not exist; a rate of 0 is none.
 func rateCell(v float64) string {
-	if math.IsNaN(v) {
+	if !(v > 0) {
 		return "-"
 	}
 	return fmt.Sprintf("%.4g", v)
