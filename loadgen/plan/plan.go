@@ -40,6 +40,7 @@ type Plan struct {
 	// The in-process pool.
 	Replicas int    `yaml:"replicas" group:"pool" help:"number of fake engines behind the router"`
 	Router   string `yaml:"router" group:"pool" help:"rule that picks the replica, such as p2c or prefix-hash:load-factor=1.5; list prints all with their parameters"`
+	PoolSeed uint64 `yaml:"pool-seed,omitempty" group:"pool" help:"seed of what is random in engines and routers, apart from that of the load; 0: --seed"`
 	Faults   string `yaml:"faults,omitempty" group:"pool" help:"YAML file of what goes wrong with the engines, and when: slow, stall, kill, restart, http, truncate, usage, metrics"`
 
 	// Prefill and decode on replicas of their own.

@@ -169,6 +169,14 @@ func (p *Plan) checkSplit(v *checker) {
 	}
 }
 
+// Chance is the seed of what is random in engines and routers.
+func (p *Plan) Chance() uint64 {
+	if p.PoolSeed != 0 {
+		return p.PoolSeed
+	}
+	return p.Seed
+}
+
 // Split reports whether prompts are computed on replicas of their own.
 func (p *Plan) Split() bool { return p.PrefillReplicas > 0 && p.DecodeReplicas > 0 }
 

@@ -70,6 +70,7 @@ Exit codes: 0 passed, 1 failed, 2 usage, 3 inconclusive and --strict, 4 invalid,
 			return g.judge(env, &f)
 		},
 	}
+	c.AddCommand(newCalibrate(env))
 	c.Flags().StringArrayVar(&f.rules, "gate", nil, "a rule; repeatable")
 	c.Flags().StringVar(&f.margin, "margin", "5%", "what a rule that ends in 'vs baseline' allows to get worse")
 	c.Flags().StringVar(&f.arm, "arm", "", "the arm of a comparison to judge; empty: the second")

@@ -28,7 +28,7 @@ func newPrefill(p *plan.Plan, setup *engineSetup) (*disagg.Config, error) {
 		flag, rule = "router", p.Router
 	}
 	// Another seed, so that the two rules do not draw the same chance.
-	policy, err := router.New(rule, p.Seed+1)
+	policy, err := router.New(rule, p.Chance()+1)
 	if err != nil {
 		return nil, fmt.Errorf("--%s: %w", flag, err)
 	}

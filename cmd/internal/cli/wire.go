@@ -159,7 +159,7 @@ func newEngineSetup(p *plan.Plan) (engineSetup, error) {
 	if err != nil {
 		return out, err
 	}
-	if out.step, err = steptime.Jittered(model, p.EngineStepJitter, p.Seed); err != nil {
+	if out.step, err = steptime.Jittered(model, p.EngineStepJitter, p.Chance()); err != nil {
 		return out, fmt.Errorf("--engine.step-jitter: %w", err)
 	}
 	out.derived = h.derived
@@ -172,14 +172,14 @@ func newEngineSetup(p *plan.Plan) (engineSetup, error) {
 
 // newPool makes the in-process target.
 func newPool(p *plan.Plan, setup engineSetup, loop clock.Loop) (*pool.Pool, error) {
-	policy, err := router.New(p.Router, p.Seed)
+	policy, err := router.New(p.Router, p.Chance())
 	if err != nil {
 		return nil, fmt.Errorf("--router: %w", err)
 	}
-	routers := pool.Routers{Seed: p.Seed, Scrape: p.Scrape, Stagger: p.ScrapeStagger}
+	routers := pool.Routers{Seed: p.Chance(), Scrape: p.Scrape, Stagger: p.ScrapeStagger}
 	for i := 1; i < p.Routers; i++ {
 		// Routers that drew the same chances would err together.
-		another, err := router.New(p.Router, p.Seed+uint64(i)<<32)
+		another, err := router.New(p.Router, p.Chance()+uint64(i)<<32)
 		if err != nil {
 			return nil, fmt.Errorf("--router: %w", err)
 		}

@@ -1,0 +1,67 @@
+package gate
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"goodput/loadgen/rng"
+	"goodput/report/stats"
+)
+
+// chance makes comparisons of five pairs whose ratios are random around effect.
+func chance(n int, effect float64) [][][]Block {
+	r := rng.New(1, "calibrate", 0)
+	out := make([][][]Block, n)
+	for i := range out {
+		blocks := make([]Block, 5)
+		for k := range blocks {
+			base := math.Exp(0.3 * r.Norm())
+			blocks[k] = Block{uint64(k), Statistic{1e8 * base, 1000}, Statistic{1e8 * base * (1 + effect) * math.Exp(0.05*r.Norm()), 1000}}
+		}
+		out[i] = [][]Block{blocks}
+	}
+	return out
+}
+
+// On normal logarithms the interval has its nominal error rate, a margin makes failures
+// rare, and a true change is found more often the larger it is.
+func TestCalibrate(t *testing.T) {
+	rule, err := Parse("ttft p(95) vs baseline <= +5%")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Calibrate([]Rule{rule}, chance(2000, 0))[0]
+	lo, hi, err := stats.ClopperPearson(c.Rejected, c.N, 0.99)
+	if err != nil || lo > 0.05 || hi < 0.05 {
+		t.Errorf("rejects %d of %d: [%v, %v] leaves 5 %% out", c.Rejected, c.N, lo, hi)
+	}
+	if c.Failed > 20 || math.Abs(c.Margin-0.0446) > 0.006 {
+		t.Errorf("%d fail with a margin of 5 %%; suggested margin %v, expected 1.96*0.05/sqrt(5)", c.Failed, c.Margin)
+	}
+	last := c.Rejected
+	for _, effect := range []float64{0.05, 0.10, 0.20} {
+		now := Calibrate([]Rule{rule}, chance(500, effect))[0]
+		if 4*now.Rejected <= last {
+			t.Errorf("a change of %v is found in %d of 500", effect, now.Rejected)
+		}
+		last = 4 * now.Rejected
+	}
+}
+
+func TestCalibrateEqualAndInvalid(t *testing.T) {
+	rule, err := Parse("ttft p(95) vs baseline <= +5%")
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal := []Block{{0, Statistic{1, 1000}, Statistic{1, 1000}}, {1, Statistic{2, 1000}, Statistic{2, 1000}}}
+	none := []Block{{0, Statistic{math.NaN(), 0}, Statistic{1, 1000}}}
+	c := Calibrate([]Rule{rule}, [][][]Block{{equal}, {none}})[0]
+	if c.N != 2 || c.Equal != 1 || c.Invalid != 1 || c.Rejected != 0 || c.Failed != 0 {
+		t.Errorf("%+v", c)
+	}
+	var b strings.Builder
+	if err := c.Text(&b); err != nil || !strings.Contains(b.String(), "1 of them had arms equal") {
+		t.Errorf("%v: %s", err, &b)
+	}
+}
