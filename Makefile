@@ -8,7 +8,7 @@ FUZZTIME ?= 10s
 export CGO_ENABLED = 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race fuzz bench lint lint-full fmt dag e2e tidy ci clean
+.PHONY: help build demo test race validate fuzz bench lint lint-full fmt dag e2e tidy ci clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ test: ## run all tests
 
 race: ## run all tests, shortened, under the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -short ./...
+
+validate: ## the error rates of gates over 400 comparisons (minutes)
+	GOODPUT_VALIDATE=1 $(GO) test -count=1 -timeout 2h -run TestGateErrorRates -v ./cmd/internal/cli
 
 fuzz: ## fuzz each target for FUZZTIME (default 10s; 5000x counts runs)
 	@set -e; for p in $$($(GO) list ./...); do \
