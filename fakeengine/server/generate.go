@@ -397,5 +397,6 @@ func (x *exchange) account() {
 			t.handedOver(&c.handoff, x.st.source)
 		}
 		x.srv.truth.write(&t) // before leave, because Close waits for that
+		x.trace(&t, c.why)
 	}
 }

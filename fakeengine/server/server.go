@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"goodput/fakeengine/disagg"
 	"goodput/fakeengine/engine"
@@ -49,6 +50,10 @@ type Config struct {
 	// Truth gets a JSON line for each answer that ended; nil: no log. It is
 	// written to from one goroutine at a time.
 	Truth io.Writer
+	// Spans gets the span of each answer that ended well; nil: nobody traces. Wall is
+	// then the wall clock at an instant of the loop.
+	Spans SpanSink
+	Wall  func(clock.Time) time.Time
 	// BlockBytes is the size of a KV block on all GPUs of an engine, for the metrics
 	// of Engine.Offload; 0: they count blocks.
 	BlockBytes int64
@@ -89,8 +94,12 @@ type Server struct {
 	started  int64
 	salt     uint64 // makes request ids differ from server to server
 	truth    *truthLog
-	numbers  atomic.Uint64 // of sequences and of generated request ids
-	streams  sync.Pool     // of *stream
+	spans    SpanSink // nil: nobody traces
+	wallAt   func(clock.Time) time.Time
+	// spanCount numbers spans.
+	spanCount atomic.Uint64
+	numbers   atomic.Uint64 // of sequences and of generated request ids
+	streams   sync.Pool     // of *stream
 
 	// These belong to the loop's goroutine.
 	fleet    *router.Fleet
@@ -135,8 +144,12 @@ func New(c Config) (*Server, error) {
 	if c.MaxQueue < 0 {
 		return nil, fmt.Errorf("a queue of %d requests is impossible; write a number from 1, or 0 for no bound", c.MaxQueue)
 	}
+	if c.Spans != nil && c.Wall == nil {
+		return nil, errors.New("a server that traces needs a wall clock for its spans")
+	}
 	now := clock.Wall()
 	s := &Server{
+		spans: c.Spans, wallAt: c.Wall,
 		loop: c.Loop, model: c.Model, modelStr: appendString(nil, c.Model), version: c.Version,
 		engine: c.Engine, step: c.Step, maxQueue: c.MaxQueue, block: max(1, c.BlockBytes), maxBody: maxBody,
 		release: c.Release, families: families(c.Release, c.Engine.MaxModelLen),

@@ -28,6 +28,7 @@ type serveOptions struct {
 	perPort   bool
 	timeScale float64
 	truth     string
+	traces    string
 	model     string
 	seed      uint64
 	maxQueue  int
@@ -64,12 +65,13 @@ Ctrl-C or SIGTERM.`,
 	c.Flags().BoolVar(&o.perPort, "per-replica-ports", false, "one port a replica, counting up from that of --listen, instead of one for all")
 	c.Flags().Float64Var(&o.timeScale, "time-scale", 1, "engine seconds per wall second")
 	c.Flags().StringVar(&o.truth, "truth-log", "", "file for a JSON line per request with what the engine knows of it")
+	c.Flags().StringVar(&o.traces, "otlp-traces-endpoint", "", "export a span of each answer as vLLM does, to the URL of an OpenTelemetry collector, or of goodput run --otlp-listen: http://HOST:4317 over gRPC, http://HOST:4318/v1/traces over HTTP")
 	c.Flags().StringVar(&o.model, "model", "", "model name on the wire; empty: that of --engine-model")
 	c.Flags().Uint64Var(&o.seed, "seed", 0, "root of random choices: of the router, of --engine.step-jitter, and which drafts are accepted")
 	c.Flags().IntVar(&o.maxQueue, "max-queue", 0, "requests that may wait at a replica before it answers 429; 0: no bound")
 	c.Flags().StringArrayVar(&o.loras, "lora-modules", nil, "LoRA adapter that the engines start with, as NAME or NAME=PATH (nothing is read from there); NAME*N stands for NAME1 to NAMEN; repeatable")
 	flags = newPlanFlags(c, "hardware", "pool", "engine")
-	flags.also = []string{"listen", "per-replica-ports", "time-scale", "truth-log", "model", "seed"}
+	flags.also = []string{"listen", "per-replica-ports", "time-scale", "truth-log", "otlp-traces-endpoint", "model", "seed"}
 	return c
 }
 
@@ -125,6 +127,17 @@ func serve(env *Env, p plan.Plan, o serveOptions) (err error) {
 		defer func() { err = errors.Join(err, f.Close()) }()
 		c.Truth = f
 	}
+	var epoch time.Time // set before the first request
+	if o.traces != "" {
+		out, err := newEngineSpans(o.traces, env.Getenv("OTEL_SERVICE_NAME"))
+		if err != nil {
+			return err
+		}
+		defer closeSpans(env.Stderr, out)
+		c.Spans, c.Wall = out, func(t clock.Time) time.Time {
+			return epoch.Add(time.Duration(float64(t) / o.timeScale))
+		}
+	}
 	engines, err := server.New(c)
 	if err != nil {
 		return err
@@ -133,7 +146,7 @@ func serve(env *Env, p plan.Plan, o serveOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	loop.Start(0)
+	epoch = loop.Start(0)
 	loopDone := make(chan struct{})
 	go func() {
 		defer close(loopDone)

@@ -1,6 +1,7 @@
 package otlpin
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -63,13 +64,28 @@ func listen(addr string) (net.Listener, error) {
 // Addrs are the addresses of gRPC and HTTP; nil: it does not listen there.
 func (s *Server) Addrs() (grpcAddr, httpAddr net.Addr) { return s.addrs[0], s.addrs[1] }
 
-// Close stops receiving, and cuts off what is being sent.
+// closing is how long an export that has begun may take to end.
+const closing = 2 * time.Second
+
+// Close stops receiving. Exports that have begun are answered, unless they take long.
 func (s *Server) Close() error {
-	var err error
+	ctx, cancel := context.WithTimeout(context.Background(), closing)
+	defer cancel()
 	if s.grpc != nil {
-		s.grpc.Stop()
+		stopped := make(chan struct{})
+		go func() {
+			s.grpc.GracefulStop()
+			close(stopped)
+		}()
+		select {
+		case <-stopped:
+		case <-ctx.Done():
+			s.grpc.Stop()
+			<-stopped
+		}
 	}
-	if s.http != nil {
+	var err error
+	if s.http != nil && s.http.Shutdown(ctx) != nil {
 		err = s.http.Close()
 	}
 	s.serving.Wait()

@@ -1,0 +1,121 @@
+package server
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"strings"
+
+	common "go.opentelemetry.io/proto/otlp/common/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+
+	"goodput/fakeengine/engine"
+	"goodput/loadgen/clock"
+)
+
+// SpanSink takes the span of each sequence that ended in good order, as vLLM exports
+// it: its name, its kind, its attributes. It must not block.
+type SpanSink interface {
+	Span(s *tracepb.Span)
+}
+
+// traceContext is what a traceparent says (W3C Trace Context, level 1).
+type traceContext struct {
+	trace   [16]byte
+	parent  [8]byte
+	sampled bool
+}
+
+// parseTraceparent reads the header strictly; ok is false for one that is to be
+// ignored. Of versions after 00 it reads the fields that 00 has.
+func parseTraceparent(h string) (c traceContext, ok bool) {
+	const size = 55
+	if len(h) < size || h[2] != '-' || h[35] != '-' || h[52] != '-' || h != strings.ToLower(h) {
+		return c, false
+	}
+	version := h[:2]
+	if version == "ff" || version == "00" && len(h) != size || len(h) > size && h[size] != '-' {
+		return c, false
+	}
+	var flags, v [1]byte
+	for _, f := range []struct {
+		to   []byte
+		text string
+	}{{v[:], version}, {c.trace[:], h[3:35]}, {c.parent[:], h[36:52]}, {flags[:], h[53:55]}} {
+		if _, err := hex.Decode(f.to, []byte(f.text)); err != nil {
+			return traceContext{}, false
+		}
+	}
+	c.sampled = flags[0]&1 != 0
+	return c, c.trace != [16]byte{} && c.parent != [8]byte{}
+}
+
+// trace hands over the span of a choice whose truth is known. A context that is not
+// sampled has none, and neither has an answer that was broken off; without a context
+// the span is the root of a trace of its own.
+func (x *exchange) trace(t *truth, why engine.Finish) {
+	s := x.srv
+	if s.spans == nil || why == engine.Aborted || !t.firstToken.Known() || !t.received.Known() {
+		return
+	}
+	c, ok := parseTraceparent(t.traceparent)
+	switch {
+	case !ok:
+		binary.BigEndian.PutUint64(c.trace[:8], s.spanNumber())
+		binary.BigEndian.PutUint64(c.trace[8:], s.spanNumber())
+	case !c.sampled:
+		return
+	}
+	var id [8]byte
+	binary.BigEndian.PutUint64(id[:], s.spanNumber())
+	span := &tracepb.Span{
+		TraceId: c.trace[:], SpanId: id[:], Name: "llm_request", Kind: tracepb.Span_SPAN_KIND_SERVER, Flags: 1,
+		StartTimeUnixNano: s.unix(t.received), EndTimeUnixNano: s.unix(t.lastToken),
+		Attributes: s.spanAttributes(t),
+	}
+	if ok {
+		span.ParentSpanId = c.parent[:]
+	}
+	s.spans.Span(span)
+}
+
+// spanAttributes are those of vLLM, with the names of tokens that came after its own.
+func (s *Server) spanAttributes(t *truth) []*common.KeyValue {
+	id := t.api.prefix() + t.requestID
+	if t.api == completions {
+		id += "-0" // the number of the prompt
+	}
+	between := func(from, to clock.Time) float64 { return s.wallAt(to).Sub(s.wallAt(from)).Seconds() }
+	return []*common.KeyValue{
+		textAttr("gen_ai.request.id", id),
+		intAttr("gen_ai.request.max_tokens", t.maxTokens),
+		textAttr("gen_ai.response.model", s.model),
+		doubleAttr("gen_ai.latency.time_to_first_token", between(t.received, t.firstToken)),
+		doubleAttr("gen_ai.latency.e2e", between(t.received, t.lastToken)),
+		doubleAttr("gen_ai.latency.time_in_queue", between(t.queued, t.scheduled)),
+		doubleAttr("gen_ai.latency.time_in_model_prefill", between(t.scheduled, t.firstToken)),
+		doubleAttr("gen_ai.latency.time_in_model_decode", between(t.firstToken, t.lastToken)),
+		doubleAttr("gen_ai.latency.time_in_model_inference", between(t.scheduled, t.lastToken)),
+		intAttr("gen_ai.usage.prompt_tokens", t.prompt),
+		intAttr("gen_ai.usage.completion_tokens", t.output),
+		intAttr("gen_ai.usage.input_tokens", t.prompt),
+		intAttr("gen_ai.usage.output_tokens", t.output),
+		intAttr("gen_ai.usage.cache_read.input_tokens", max(0, t.cached)),
+	}
+}
+
+// spanNumber is a number that no other span of the server has, and is not 0.
+func (s *Server) spanNumber() uint64 { return max(1, mix(s.salt^mix(s.spanCount.Add(1)))) }
+
+func (s *Server) unix(t clock.Time) uint64 { return uint64(s.wallAt(t).UnixNano()) }
+
+func textAttr(key, v string) *common.KeyValue {
+	return &common.KeyValue{Key: key, Value: &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: v}}}
+}
+
+func intAttr(key string, v int) *common.KeyValue {
+	return &common.KeyValue{Key: key, Value: &common.AnyValue{Value: &common.AnyValue_IntValue{IntValue: int64(v)}}}
+}
+
+func doubleAttr(key string, v float64) *common.KeyValue {
+	return &common.KeyValue{Key: key, Value: &common.AnyValue{Value: &common.AnyValue_DoubleValue{DoubleValue: v}}}
+}
