@@ -5,4 +5,8 @@
 // quantiles are rounded to about two per cent, and nothing is kept that was not
 // asked for. In return it never makes the load wait, and what it costs does not
 // grow with the run.
+//
+// Screens want more: a Feed carries what the load does to a Board, which remembers the
+// last seconds and the latest requests, and draws a Picture of them. A Feed that is not
+// emptied loses events and counts them.
 package monitor

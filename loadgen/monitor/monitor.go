@@ -28,6 +28,9 @@ type Monitor struct {
 
 	ttft, lag histogram
 	recent    [slots]second
+
+	feeds  []*Feed
+	gauges atomic.Pointer[Gauges] // nil: none were published
 }
 
 // second holds what ended within one second of the run.
@@ -44,6 +47,9 @@ func (m *Monitor) Started(now clock.Time) {
 	m.last.Store(int64(now))
 	m.sent.Add(1)
 	m.inFlight.Add(1)
+	for _, f := range m.feeds {
+		f.started(now)
+	}
 }
 
 // Ended notes how a request ended. r is not kept.
@@ -66,6 +72,9 @@ func (m *Monitor) Ended(now clock.Time, r *record.Request) {
 	m.outcomes[r.Outcome].Add(1)
 	if r.Dispatched.Known() { // otherwise it was never sent
 		m.inFlight.Add(-1)
+	}
+	for _, f := range m.feeds {
+		f.ended(now, r)
 	}
 }
 
