@@ -1,0 +1,54 @@
+package record_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"goodput/loadgen/record"
+)
+
+// TestTail reads a run while it is written, over the ends of segments, and again when it
+// is complete: each row comes once, in order.
+func TestTail(t *testing.T) {
+	for _, virtual := range []bool{false, true} {
+		dir := filepath.Join(t.TempDir(), "run")
+		w, err := record.Create(dir, record.Meta{RunID: "t", Virtual: virtual}, record.SegmentRows(700))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tail := record.NewTail(dir)
+		var got, want []int64
+		look := func() record.State {
+			state, err := tail.Next(func(r *record.Request) error {
+				got = append(got, r.Seq)
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return state
+		}
+		var r record.Request
+		for i := range int64(3000) {
+			r.Reset()
+			r.Seq, r.Final, r.Intended = i, true, 0
+			w.Write(&r)
+			want = append(want, i)
+			if i%250 == 0 && look() != record.Running {
+				t.Fatal("it is not running")
+			}
+		}
+		if err := w.Close(record.Final{Counts: &record.Counts{Scheduled: 3000, Completed: 3000}}); err != nil {
+			t.Fatal(err)
+		}
+		if state := look(); state != record.Complete {
+			t.Errorf("state %q", state)
+		}
+		look()
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
