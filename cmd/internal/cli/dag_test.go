@@ -67,6 +67,7 @@ var layers = []struct {
 	{4, "report/knee"},
 	{4, "report/diagnose"},
 	{5, "report/render"},
+	{5, "report/tui"},
 	{6, "report/compare"},
 	{6, "report/html"},
 	{0, "loadgen"},    // documentation only

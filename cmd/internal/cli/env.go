@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"goodput/report/tui"
 )
 
 // Env is the state of the process, handed down so that nothing below main
@@ -16,6 +18,9 @@ type Env struct {
 	Getenv func(string) string
 	// Terminal reports whether Stderr is a terminal.
 	Terminal bool
+	// Keys and Screen are where views of the whole screen read and write; nil: there
+	// is no terminal.
+	Keys, Screen *os.File
 	// Catch redirects Ctrl-C and SIGTERM into a channel until stop is called. What
 	// does not catch them is ended by them. nil: none come.
 	Catch func() (c <-chan os.Signal, stop func())
@@ -39,9 +44,13 @@ func catch() (<-chan os.Signal, func()) {
 func OS() Env {
 	deferCollection()
 	info, err := os.Stderr.Stat()
-	return Env{
+	env := Env{
 		Args: os.Args[1:], Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv,
 		Terminal: err == nil && info.Mode()&os.ModeCharDevice != 0,
 		Catch:    catch,
 	}
+	if tui.IsTerminal(os.Stdin) && tui.IsTerminal(os.Stderr) {
+		env.Keys, env.Screen = os.Stdin, os.Stderr
+	}
+	return env
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"io"
+	"sync/atomic"
 	"time"
 )
 
@@ -16,6 +17,8 @@ const flushTime = 2 * time.Second
 type patient struct {
 	texts chan []byte
 	done  chan struct{}
+	// missed: texts were dropped.
+	missed atomic.Bool
 }
 
 // newPatient writes to w.
@@ -36,9 +39,13 @@ func (p *patient) Write(b []byte) (int, error) {
 	select {
 	case p.texts <- append([]byte(nil), b...):
 	default:
+		p.missed.Store(true)
 	}
 	return len(b), nil
 }
+
+// stale reports, once, that texts were dropped and that there is room again.
+func (p *patient) stale() bool { return len(p.texts) == 0 && p.missed.Swap(false) }
 
 // close waits until all is written, but no longer than flushTime.
 func (p *patient) close() {

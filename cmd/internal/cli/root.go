@@ -50,6 +50,6 @@ A first test, in virtual time, without any server:
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newRun(env), newSweep(env), newCompare(env), newGate(env), newServe(env), newProxy(env), newReport(env), newRecover(env), newProfile(env), newDataset(env), newVersion(env), newVLLMTopic())
+	root.AddCommand(newRun(env), newSweep(env), newCompare(env), newGate(env), newServe(env), newProxy(env), newReport(env), newWatch(env), newRecover(env), newProfile(env), newDataset(env), newVersion(env), newVLLMTopic())
 	return root
 }

@@ -26,6 +26,7 @@ import (
 func newRun(env *Env) *cobra.Command {
 	var asJSON, printPlan, dryRun bool
 	var flags *planFlags
+	var live liveFlags
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "offer one load and record every request",
@@ -59,6 +60,8 @@ are read back from there.`,
 			if _, err := vllmSetup(&p); err != nil {
 				return err
 			}
+			live.pace(&p, flags.flag("speed"))
+			live.hold(env)
 			flags.warnIgnored(env.Stderr)
 			if p.Searches() && !printPlan && !dryRun {
 				return calibrate(env, p, asJSON)
@@ -90,7 +93,7 @@ are read back from there.`,
 			if err != nil {
 				return err
 			}
-			s.sessions = sessions
+			s.sessions, s.live = sessions, live
 			return execute(env, s, asJSON)
 		},
 	}
@@ -99,7 +102,8 @@ are read back from there.`,
 	c.Flags().BoolVar(&asJSON, "json", false, "print the figures as JSON")
 	c.Flags().BoolVar(&printPlan, "print-plan", false, "print the resolved plan and stop")
 	c.Flags().BoolVar(&dryRun, "plan", false, "print what to expect of the load, such as its lengths and hits in prefix caches, and stop")
-	flags.also = []string{"json", "print-plan", "plan"}
+	live.add(c)
+	flags.also = []string{"json", "print-plan", "plan", "tui", "monitor-listen"}
 	return c
 }
 

@@ -66,6 +66,8 @@ type session struct {
 	writer     *record.Writer
 	dispatcher *dispatch.Dispatcher
 	monitor    *monitor.Monitor
+	live       liveFlags
+	views      *views
 	epoch      time.Time // wall time of instant 0; zero in virtual time
 }
 
@@ -223,6 +225,11 @@ func (s *session) open(env *Env) error {
 		return err
 	}
 	s.monitor = monitor.New(int64(s.plan.NumPrompts))
+	views, err := s.openViews(env)
+	if err != nil {
+		return errors.Join(err, s.writer.Close(record.Final{State: record.Interrupted, EndedAt: clock.Never}))
+	}
+	s.views = views
 	c := dispatch.Config{
 		Loop: s.loop, Source: load.source, Target: s.target,
 		Warmup: load.lasts, AwaitWarmup: load.lasts == 0,
@@ -304,7 +311,10 @@ func (s *session) openSessions(c *dispatch.Config, salt uint64) error {
 // engines in this process can say, and whether it has met the SLO.
 func (s *session) completer(c *dispatch.Config) (func(*record.Session), error) {
 	if s.pool == nil {
-		return func(r *record.Session) { r.SLOMet = s.slo.MetSession(r) }, nil
+		return func(r *record.Session) {
+			r.SLOMet = s.slo.MetSession(r)
+			s.views.session(r)
+		}, nil
 	}
 	o, err := newOracle(s.plan, c)
 	if err != nil {
@@ -314,6 +324,7 @@ func (s *session) completer(c *dispatch.Config) (func(*record.Session), error) {
 	return func(r *record.Session) {
 		o.complete(r)
 		r.SLOMet = s.slo.MetSession(r)
+		s.views.session(r)
 	}, nil
 }
 
@@ -351,7 +362,8 @@ func (s *session) run(env *Env) error {
 			}
 		}
 	}()
-	stop := showProgress(env, s.monitor, s.stamp)
+	stop := s.views.show(env, s)
+	defer stop() // a panic must not leave the terminal as it is
 	s.watch()
 	s.dispatcher.Begin()
 	s.loop.Run()

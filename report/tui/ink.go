@@ -1,0 +1,96 @@
+package tui
+
+import (
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/muesli/termenv"
+)
+
+// ink is what a text is written with.
+type ink int
+
+const (
+	plain ink = iota
+	dim
+	bold
+	good
+	warn
+	bad
+	accent
+	chosen // the selected tab or row
+	low    // P50
+	mid    // P95
+	high   // P99
+	limit  // the SLO
+	heat1  // few
+	heat2
+	heat3
+	heat4
+	heat5       // many
+	numInks int = iota
+)
+
+// inks are the colours of a terminal. The 16 basic ones are the user's own, so that
+// they can be read on light and on dark grounds; the zero value writes none.
+type inks struct {
+	on [numInks]string
+}
+
+// newInks returns what the profile can show.
+func newInks(p termenv.Profile) *inks {
+	var out inks
+	if p == termenv.Ascii {
+		return &out
+	}
+	fg := func(name string) string { return termenv.CSI + p.Color(name).Sequence(false) + "m" }
+	out.on = [numInks]string{
+		dim: termenv.CSI + termenv.FaintSeq + "m", bold: termenv.CSI + termenv.BoldSeq + "m", chosen: termenv.CSI + termenv.ReverseSeq + "m",
+		good: fg("2"), warn: fg("3"), bad: fg("1"), accent: fg("6"), low: fg("4"), mid: fg("2"), high: fg("5"), limit: fg("1"),
+		heat1: fg("#4575b4"), heat2: fg("#5aa7c7"), heat3: fg("#d9a441"), heat4: fg("#e8743b"), heat5: fg("#d73027"),
+	}
+	return &out
+}
+
+// write returns s in ink i.
+func (k *inks) write(i ink, s string) string {
+	if k.on[i] == "" || s == "" {
+		return s
+	}
+	return k.on[i] + s + termenv.CSI + termenv.ResetSeq + "m"
+}
+
+// fit makes s exactly w cells wide.
+func fit(s string, w int) string {
+	switch n := ansi.StringWidth(s); {
+	case n > w:
+		return ansi.Truncate(s, w, "…")
+	case n < w:
+		return s + strings.Repeat(" ", w-n)
+	}
+	return s
+}
+
+// right makes s at least w cells wide, with the space in front.
+func right(s string, w int) string {
+	return strings.Repeat(" ", max(0, w-ansi.StringWidth(s))) + s
+}
+
+// ends puts a to the left and b to the right of a line of w cells; a gives way.
+func ends(a, b string, w int) string {
+	n := ansi.StringWidth(b)
+	if n >= w {
+		return fit(b, w)
+	}
+	return fit(a, w-n) + b
+}
+
+// clean makes text from elsewhere safe to show: no control characters.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return '?'
+		}
+		return r
+	}, ansi.Strip(s))
+}

@@ -1,0 +1,302 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/muesli/termenv"
+
+	"goodput/loadgen/monitor"
+)
+
+// Source is where pictures come from. It is asked by one goroutine at a time.
+type Source interface {
+	Picture(q monitor.Query) (monitor.Picture, error)
+}
+
+// Screen is one of the views.
+type Screen int
+
+// The screens, in the order of their keys.
+const (
+	Overview Screen = iota
+	Replicas
+	Spans
+	Sessions
+	Requests
+	Heatmap
+	NumScreens int = iota
+)
+
+// String is the title.
+func (s Screen) String() string {
+	return [...]string{"Overview", "Replicas", "Spans", "Sessions", "Requests", "Heatmap"}[s]
+}
+
+// Options are what a Model needs beside its Source.
+type Options struct {
+	// Colors is what the terminal can show; termenv.Ascii: none.
+	Colors termenv.Profile
+	// Stop ends the load: the first call drains it, a second one does not. The view
+	// stays until whoever runs the program ends it. nil: there is no load to stop, and
+	// q ends the view.
+	Stop func()
+	// Save keeps a picture and the frame that shows it, without colours, and says
+	// where. nil: that is not possible.
+	Save func(p *monitor.Picture, frame string) (where string, err error)
+	// Stale reports, once, that the terminal has missed parts of frames, so that it is
+	// to be drawn anew. nil: it never does.
+	Stale func() bool
+}
+
+// every is how often a new picture is asked for.
+const every = 100 * time.Millisecond
+
+// Model is the state of the view. It implements tea.Model.
+type Model struct {
+	source Source
+	opt    Options
+	inks   *inks
+
+	w, h    int
+	screen  Screen
+	pic     monitor.Picture
+	have    bool // pic is one
+	problem error
+	window  int // index of windows
+	filter  monitor.Filter
+
+	paused bool
+	help   bool
+	typing bool
+	typed  []rune
+	note   string // answer to the last key
+	stops  int
+	failed bool // Requests lists the failed ones
+	cursor int  // in Requests
+	opened bool // Requests shows one
+	row    monitor.Sample
+	byTTFT bool // Heatmap is of TTFT
+}
+
+var _ tea.Model = Model{}
+
+// windows are what + and - go through.
+func windows() []time.Duration {
+	return []time.Duration{10 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, monitor.MaxWindow}
+}
+
+// New returns a view of s, 80 by 24 until the terminal says otherwise.
+func New(s Source, o Options) Model {
+	return Model{source: s, opt: o, inks: newInks(o.Colors), w: 80, h: 24, window: 2}
+}
+
+// Messages of the view to itself.
+type (
+	tick     struct{}
+	received struct {
+		pic monitor.Picture
+		err error
+	}
+	saved struct {
+		where string
+		err   error
+	}
+)
+
+// Init asks for the first picture.
+func (m Model) Init() tea.Cmd { return m.ask() }
+
+func (m Model) query() monitor.Query {
+	return monitor.Query{Window: windows()[m.window], Filter: m.filter}
+}
+
+// ask gets a picture, on a goroutine of the program's.
+func (m Model) ask() tea.Cmd {
+	q := m.query()
+	return func() tea.Msg {
+		p, err := m.source.Picture(q)
+		return received{p, err}
+	}
+}
+
+// Update implements tea.Model.
+func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.w, m.h = msg.Width, msg.Height
+		return m, tea.ClearScreen
+	case tick:
+		if m.opt.Stale != nil && m.opt.Stale() {
+			return m, tea.Batch(tea.ClearScreen, m.ask())
+		}
+		return m, m.ask()
+	case received:
+		if m.problem = msg.err; msg.err == nil && !m.paused {
+			m.pic, m.have = msg.pic, true
+		}
+		return m, tea.Tick(every, func(time.Time) tea.Msg { return tick{} })
+	case saved:
+		m.note = "saved " + msg.where
+		if msg.err != nil {
+			m.note = "not saved: " + msg.err.Error()
+		}
+	case tea.MouseMsg:
+		return m.mouse(msg), nil
+	case tea.KeyMsg:
+		if m.typing {
+			return m.typeKey(msg), nil
+		}
+		return m.key(msg)
+	}
+	return m, nil
+}
+
+// mouse chooses tabs by clicks, and rows by the wheel.
+func (m Model) mouse(msg tea.MouseMsg) Model {
+	switch {
+	case msg.Button == tea.MouseButtonWheelUp:
+		return m.move(-1)
+	case msg.Button == tea.MouseButtonWheelDown:
+		return m.move(1)
+	case msg.Action != tea.MouseActionPress || msg.Button != tea.MouseButtonLeft || msg.Y != tabLine:
+		return m
+	}
+	for i, at := range m.tabs() {
+		if msg.X >= at[0] && msg.X < at[1] {
+			return m.show(Screen(i))
+		}
+	}
+	return m
+}
+
+func (m Model) show(s Screen) Model {
+	m.screen, m.opened, m.help, m.note = s, false, false, ""
+	return m
+}
+
+// move moves the cursor of Requests.
+func (m Model) move(by int) Model {
+	if m.screen == Requests && !m.opened {
+		m.cursor = min(max(m.cursor+by, 0), max(len(m.list())-1, 0))
+	}
+	return m
+}
+
+// typeKey takes keys while a filter is typed.
+func (m Model) typeKey(msg tea.KeyMsg) Model {
+	switch msg.Type {
+	case tea.KeyEnter:
+		m.filter, m.typing, m.cursor = monitor.ParseFilter(string(m.typed)), false, 0
+	case tea.KeyEsc, tea.KeyCtrlC:
+		m.typing = false
+	case tea.KeyBackspace:
+		m.typed = m.typed[:max(0, len(m.typed)-1)]
+	case tea.KeyCtrlU:
+		m.typed = nil
+	case tea.KeySpace, tea.KeyRunes:
+		m.typed = append(slices.Clone(m.typed), msg.Runes...)
+	}
+	return m
+}
+
+// key takes all other keys.
+func (m Model) key(msg tea.KeyMsg) (tea.Model, tea.Cmd) {
+	m.note = ""
+	switch k := msg.String(); k {
+	case "q", "ctrl+c":
+		return m.quit()
+	case "1", "2", "3", "4", "5", "6":
+		return m.show(Screen(k[0] - '1')), nil
+	case "tab", "right", "l":
+		return m.show((m.screen + 1) % Screen(NumScreens)), nil
+	case "shift+tab", "left", "h":
+		return m.show((m.screen + Screen(NumScreens) - 1) % Screen(NumScreens)), nil
+	case "?":
+		m.help = !m.help
+	case "p", " ":
+		m.paused = !m.paused
+	case "+", "=":
+		m.window = min(m.window+1, len(windows())-1)
+	case "-":
+		m.window = max(m.window-1, 0)
+	case "/":
+		m.typing, m.typed = true, []rune(m.filter.String())
+	case "s":
+		return m, m.save()
+	case "up", "k":
+		return m.move(-1), nil
+	case "down", "j":
+		return m.move(1), nil
+	case "pgup":
+		return m.move(-10), nil
+	case "pgdown":
+		return m.move(10), nil
+	case "f":
+		m.failed, m.cursor, m.opened = !m.failed, 0, false
+	case "t":
+		m.byTTFT = !m.byTTFT
+	case "enter":
+		if l := m.list(); m.screen == Requests && m.cursor < len(l) {
+			m.opened, m.row = true, l[m.cursor]
+		}
+	case "esc":
+		if !m.opened && !m.help {
+			m.filter = monitor.Filter{}
+		}
+		m.opened, m.help = false, false
+	}
+	return m, nil
+}
+
+func (m Model) quit() (tea.Model, tea.Cmd) {
+	if m.opt.Stop == nil {
+		return m, tea.Quit
+	}
+	m.stops++
+	return m, func() tea.Msg {
+		m.opt.Stop()
+		return nil
+	}
+}
+
+func (m Model) save() tea.Cmd {
+	if m.opt.Save == nil || !m.have {
+		return nil
+	}
+	p, still := m.pic, m
+	still.inks = new(inks)
+	return func() tea.Msg {
+		where, err := m.opt.Save(&p, still.View())
+		return saved{where, err}
+	}
+}
+
+// list is what Requests lists.
+func (m *Model) list() []monitor.Sample {
+	if m.failed {
+		return m.pic.Failed
+	}
+	return m.pic.Slowest
+}
+
+// status is what the last line says instead of the keys; empty: nothing.
+func (m *Model) status() (ink, string) {
+	switch {
+	case m.typing:
+		return accent, "filter (class=, tenant=, arm=, replica=, outcome= or text): " + string(m.typed) + "▏"
+	case m.problem != nil:
+		return bad, clean(m.problem.Error())
+	case m.stops == 1:
+		return warn, "no more arrivals, waiting for what is in flight; q again to stop now"
+	case m.stops > 1:
+		return warn, "stopping"
+	case m.note != "":
+		return accent, clean(m.note)
+	case m.paused:
+		return warn, fmt.Sprintf("view paused at %s, the load goes on; p to go on", clockText(m.pic.Elapsed))
+	}
+	return plain, ""
+}
