@@ -95,7 +95,6 @@ func New(s Source, o Options) Model {
 
 // Messages of the view to itself.
 type (
-	tick     struct{}
 	received struct {
 		pic monitor.Picture
 		err error
@@ -128,16 +127,17 @@ func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		m.w, m.h = msg.Width, msg.Height
 		return m, tea.ClearScreen
-	case tick:
-		if m.opt.Stale != nil && m.opt.Stale() {
-			return m, tea.Batch(tea.ClearScreen, m.ask())
-		}
-		return m, m.ask()
 	case received:
 		if m.problem = msg.err; msg.err == nil && !m.paused {
 			m.pic, m.have = msg.pic, true
 		}
-		return m, tea.Tick(every, func(time.Time) tea.Msg { return tick{} })
+		// One message a picture: each makes the program draw a frame.
+		ask := m.ask()
+		next := tea.Tick(every, func(time.Time) tea.Msg { return ask() })
+		if m.opt.Stale != nil && m.opt.Stale() {
+			return m, tea.Batch(tea.ClearScreen, next)
+		}
+		return m, next
 	case saved:
 		m.note = "saved " + msg.where
 		if msg.err != nil {
