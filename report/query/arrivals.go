@@ -13,7 +13,8 @@ import (
 // request leaves when it is permitted, or dispatched where nothing bounds those in
 // flight.
 type Arrivals struct {
-	// N requests left.
+	// N requests are compared: those that left of the first MaxArrivals that were
+	// scheduled. How late all of them left is in the metric lag.
 	N int64
 	// KS is the largest difference between the distributions of gaps, intended and
 	// delivered (Kolmogorov and Smirnov), each gap rounded to a tenth of the mean one,
@@ -73,11 +74,15 @@ const (
 // departure is one request.
 type departure struct{ due, taken, left clock.Time }
 
+// MaxArrivals is how many requests are compared, so that a long run takes no more
+// memory than a short one.
+const MaxArrivals = 1 << 16
+
 // departures collects them, 24 bytes a request.
 type departures []departure
 
 func (d *departures) add(r *record.Request) {
-	if r.Attempt != 0 || !r.Dispatched.Known() {
+	if r.Seq >= MaxArrivals || r.Attempt != 0 || !r.Dispatched.Known() {
 		return
 	}
 	left := r.Dispatched

@@ -75,3 +75,15 @@ func TestArrivalsVariation(t *testing.T) {
 		t.Errorf("gaps of 0 vary by %+v", a.CV)
 	}
 }
+
+// However long a run, no more departures are kept.
+func TestDeparturesAreBounded(t *testing.T) {
+	var d departures
+	for i := range int64(3 * MaxArrivals) {
+		r := record.Request{Seq: i, Intended: clock.Time(i), Dispatched: clock.Time(i), Permitted: clock.Never}
+		d.add(&r)
+	}
+	if a := d.finish(0); len(d) != MaxArrivals || a.N != MaxArrivals {
+		t.Errorf("%d of %d requests are kept", len(d), 3*MaxArrivals)
+	}
+}

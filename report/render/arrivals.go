@@ -28,6 +28,9 @@ func (r *Report) arrivals(b *strings.Builder) {
 	if a.Bursts > 0 {
 		fmt.Fprintf(b, ", %d catch-up bursts of %d requests, at most %d at once", a.Bursts, a.InBursts, a.Largest)
 	}
+	if r.Sent > a.N && a.N >= query.MaxArrivals/2 {
+		fmt.Fprintf(b, "; of the first %d requests", a.N)
+	}
 	b.WriteByte('\n')
 }
 
