@@ -5,7 +5,11 @@
 //   - health: was the generator itself well enough for the figures to count?
 //   - gate: rules by which a build passes or fails, and their verdicts
 //   - knee: the highest rate at which an objective holds
-//   - render: the figures as text and JSON
+//   - diagnose: what went wrong, with its evidence and remedy
+//   - compare: arms on the same arrivals, in pairs
+//   - render, html, vllm: the figures as text, Markdown and JSON, as a page, and in
+//     the form of vLLM's benchmark
+//   - tui: the live view
 //   - plot: marks of charts, as SVG and for terminals
 //
 // Nothing below this folder touches the wire or offers load.
