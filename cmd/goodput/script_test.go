@@ -36,6 +36,7 @@ func waitForListener() {
 			c.Close()
 			return
 		}
+		time.Sleep(5 * time.Millisecond)
 	}
 	log.Fatalf("nothing listens on %s", os.Args[1])
 }
