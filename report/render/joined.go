@@ -71,8 +71,14 @@ func percentOf(x query.Ratio) string {
 func (r *Report) warnJoined(warn func(format string, args ...any)) {
 	j := &r.Joined
 	if !j.Spans() {
-		if n := r.Manifest.Counters["otlp_spans"]; n > 0 && j.Successes > 0 && j.Matched() == 0 {
+		n, asked := r.Manifest.Counters["otlp_spans"]
+		switch {
+		case !asked || j.Successes == 0 || j.Matched() > 0:
+		case n > 0:
 			warn("%d spans came, and none is of an engine: the server's times are unknown", n)
+		default:
+			warn("no span came (%d of other traces): give the server the address of --otlp-listen, as in --otlp-traces-endpoint http://HOST:4317, and let the router pass on traceparent",
+				r.Manifest.Counters["otlp_spans_foreign"])
 		}
 		return
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -124,7 +125,7 @@ func (p *planFlags) comparison(env *Env, arms []arm, seeds int) (*comparison, er
 		if plans[i], err = arms[i].plan(common); err != nil {
 			return nil, err
 		}
-		if err := checkPool(&plans[i]); err != nil {
+		if err := cmp.Or(checkPool(&plans[i]), checkSpansOf(&plans[i])); err != nil {
 			return nil, fmt.Errorf("arm %s: %w", arms[i].name, err)
 		}
 		x.index.Arms = append(x.index.Arms, compare.Arm{Name: arms[i].name, Set: append([]compare.Setting{}, arms[i].set...)})

@@ -6,7 +6,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
+	"strings"
+	"time"
 
+	"goodput/loadgen/plan"
 	"goodput/loadgen/record"
 	"goodput/loadgen/telemetry/otlpin"
 )
@@ -46,24 +50,63 @@ func describeSpans(w io.Writer, s *session) {
 	}
 }
 
+// firstSpans is how long after the load a first span is waited for. Exporters of vLLM and
+// of OpenTelemetry's SDKs send every 5 s: who has sent nothing by then sends none.
+const firstSpans = 7 * time.Second
+
 // awaitSpans waits until there is a span of each success, for up to the drain's time:
 // exporters send them in batches, seconds after the requests.
 func (s *session) awaitSpans() {
-	if s.spans == nil {
+	n := int64(0)
+	if s.spans != nil {
+		c := s.dispatcher.Counts()
+		n = c.Completed()
+	}
+	if n == 0 {
 		return
 	}
-	c := s.dispatcher.Counts()
-	ctx, cancel := context.WithTimeout(context.Background(), s.plan.Drain)
+	fmt.Fprintf(s.log, "goodput: waiting up to %v for the server's spans of %d successes, %v for the first; interrupt to do without the rest\n",
+		s.plan.Drain, n, min(firstSpans, s.plan.Drain))
+	awaitSpans(s.spans.receiver, n, s.plan.Drain, s.interrupts)
+}
+
+// awaitSpans returns when the receiver has spans of n requests, after the drain, after
+// firstSpans without any span at all, or at an interrupt.
+func awaitSpans(r *otlpin.Receiver, n int64, drain time.Duration, interrupts <-chan os.Signal) {
+	ctx, cancel := context.WithTimeout(context.Background(), drain)
 	defer cancel()
+	first, giveUp := context.WithTimeout(ctx, firstSpans)
+	defer giveUp()
 	go func() {
+		defer cancel()
 		select {
-		case <-s.interrupts:
-			cancel()
+		case <-r.Alive():
+		case <-first.Done():
+			return
+		case <-interrupts:
+			return
+		}
+		select {
+		case <-interrupts:
 		case <-ctx.Done():
 		}
 	}()
-	fmt.Fprintf(s.log, "goodput: waiting up to %v for the server's spans of %d successes; interrupt to do without the rest\n", s.plan.Drain, c.Completed())
-	s.spans.receiver.Wait(ctx, c.Completed())
+	r.Wait(ctx, n)
+}
+
+// checkSpansOf finds out, before a comparison begins, whether its runs can take spans: one
+// after the other at the same address.
+func checkSpansOf(p *plan.Plan) error {
+	for _, addr := range []string{p.OTLPListen, p.OTLPHTTPListen} {
+		if strings.HasSuffix(addr, ":0") {
+			return errors.New("--otlp-listen, --otlp-http-listen: port 0 is another one in each run, and the server would not know: name a port")
+		}
+	}
+	server, err := otlpin.New().Listen(p.OTLPListen, p.OTLPHTTPListen)
+	if err != nil {
+		return fmt.Errorf("--otlp-listen, --otlp-http-listen: %w", err)
+	}
+	return server.Close()
 }
 
 // writeSpans stops receiving, and writes and counts what came.

@@ -36,6 +36,9 @@ type Receiver struct {
 	mu               sync.Mutex
 	engines, routers int64
 	waiter           *waiter // nil: nobody waits
+
+	alive  chan struct{} // closed when any span has come
+	revive sync.Once
 }
 
 type waiter struct {
@@ -63,7 +66,7 @@ type attempt struct {
 
 // New returns a receiver that expects nothing yet.
 func New() *Receiver {
-	r := &Receiver{}
+	r := &Receiver{alive: make(chan struct{})}
 	r.room.Store(maxSpans)
 	for i := range r.shard {
 		r.shard[i].traces, r.shard[i].foreign = map[[16]byte]*trace{}, map[[16]byte]int64{}
@@ -72,6 +75,9 @@ func New() *Receiver {
 }
 
 func (r *Receiver) of(id [16]byte) *shard { return &r.shard[id[15]%shards] }
+
+// Alive is closed once any span has come, of this run or not: somebody exports.
+func (r *Receiver) Alive() <-chan struct{} { return r.alive }
 
 // Expect announces an attempt, before it is sent.
 func (r *Receiver) Expect(id [16]byte, span [8]byte, number int) {
@@ -96,6 +102,7 @@ func (r *Receiver) take(in *collector.ExportTraceServiceRequest) {
 		service := serviceName(rs.GetResource())
 		for _, ss := range rs.GetScopeSpans() {
 			for _, sp := range ss.GetSpans() {
+				r.revive.Do(func() { close(r.alive) })
 				if len(sp.GetTraceId()) != 16 || len(sp.GetSpanId()) != 8 || zero(sp.GetTraceId()) || zero(sp.GetSpanId()) {
 					r.badID.Add(1)
 					continue

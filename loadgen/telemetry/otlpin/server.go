@@ -56,7 +56,7 @@ func listen(addr string) (net.Listener, error) {
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort(host, port))
 	if err != nil {
-		return nil, fmt.Errorf("listening for spans: %w (choose another port, or 0 for a free one)", err)
+		return nil, fmt.Errorf("listening for spans: %w (another run may listen there: choose another port)", err)
 	}
 	return l, nil
 }
