@@ -97,7 +97,9 @@ type fake struct {
 	live   map[*target.Request]*job
 	idle   []*job
 	strays int64 // second Ends delivered
-	late   int64 // Ends delivered long after Cancel
+	// canceled is told of each End that comes some time after Cancel, before it is
+	// delivered; nil: nobody.
+	canceled func(seq uint64)
 }
 
 func newFake(l clock.Loop, s func(uint64) script) *fake {
@@ -217,7 +219,6 @@ func (f fakeCanceler) Cancel(r *target.Request) {
 	case j.script.OnCancel == "much later":
 		j.over = true
 		f.loop.At(now+60_000*ms, clock.RankTransit, ending{j})
-		f.late++
 	default:
 		j.end(now, target.CauseCanceled)
 	}
@@ -225,8 +226,13 @@ func (f fakeCanceler) Cancel(r *target.Request) {
 
 type ending struct{ j *job }
 
-func (e ending) Entity() uint64      { return e.j.seq }
-func (e ending) Fire(now clock.Time) { e.j.end(now, target.CauseCanceled) }
+func (e ending) Entity() uint64 { return e.j.seq }
+func (e ending) Fire(now clock.Time) {
+	if tell := e.j.t.canceled; tell != nil {
+		tell(e.j.seq)
+	}
+	e.j.end(now, target.CauseCanceled)
+}
 
 // do is an event made of a function.
 type do func(now clock.Time)
