@@ -54,7 +54,8 @@ type Pool struct {
 	engines []*engine.Engine
 	names   []string // replica i as results name it
 	gates   []*gate
-	toss    rng.Stream // which of several gates a request comes to
+	toss    rng.Stream // which of several gates a request comes to, if by is nil
+	by      func(r *target.Request) int
 	first   int
 	block   int // tokens of a KV block
 
@@ -152,7 +153,7 @@ func (p *Pool) Start(r *target.Request, s target.Sink) {
 		s.Event(target.Event{At: now, Kind: k})
 	}
 	p.live[r] = a
-	a.gate = p.gate()
+	a.gate = p.gate(r)
 	a.replica = a.gate.pick(a)
 	if err := p.submit(a); err != nil {
 		a.turnAway(err)

@@ -8,6 +8,7 @@ import (
 	"goodput/fakeengine/router"
 	"goodput/loadgen/clock"
 	"goodput/loadgen/rng"
+	"goodput/loadgen/target"
 )
 
 // Routers says how many routers share the load, and how old is what they see of
@@ -17,6 +18,8 @@ type Routers struct {
 	// equal chance, drawn from Seed, and each router knows only its own requests.
 	Policies []router.Policy
 	Seed     uint64
+	// By names the router of a request instead, from 0; nil: chance does.
+	By func(r *target.Request) int
 	// Scrape is how often a router reads what engines report; 0: at each pick. What
 	// engines tell of their caches and adapters as it changes is not scraped.
 	Scrape time.Duration
@@ -64,14 +67,17 @@ func (p *Pool) openGates(c *Config) error {
 		p.gates = append(p.gates, g)
 		p.routed = p.routed || g.fleet.Reads(router.PrefixHashes)
 	}
-	p.toss = rng.New(c.Routers.Seed, "pool/routers", 0)
+	p.toss, p.by = rng.New(c.Routers.Seed, "pool/routers", 0), c.Routers.By
 	return nil
 }
 
-// gate is the router that the next request comes to.
-func (p *Pool) gate() *gate {
-	if len(p.gates) == 1 {
+// gate is the router that a request comes to.
+func (p *Pool) gate(r *target.Request) *gate {
+	switch {
+	case len(p.gates) == 1:
 		return p.gates[0]
+	case p.by != nil:
+		return p.gates[p.by(r)]
 	}
 	return p.gates[p.toss.IntN(len(p.gates))]
 }

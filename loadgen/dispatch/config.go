@@ -96,6 +96,8 @@ type Monitor interface {
 type Identity struct {
 	RunID, Arm   string
 	Trial, Shard int32
+	// ArmOf names the arm of a request, where a run has several; nil: it is Arm.
+	ArmOf func(*target.Request) string
 	// NamePrefix is what the names of requests begin with.
 	NamePrefix string
 	// Salt is what trace ids are made from, together with the request's number.

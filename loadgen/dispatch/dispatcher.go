@@ -255,6 +255,9 @@ func (d *Dispatcher) begin(asm *observe.Assembler, a *attempt) *record.Request {
 	row := asm.Begin(&a.req, a.began)
 	id := &d.cfg.Identity
 	row.RunID, row.Arm, row.Trial, row.Shard = id.RunID, id.Arm, id.Trial, id.Shard
+	if id.ArmOf != nil {
+		row.Arm = id.ArmOf(&a.req)
+	}
 	row.RequestID = d.texts.request(&a.req)
 	row.Attempt, row.Hedge, row.AttemptDue = int32(a.req.Attempt), a.hedge, a.due
 	row.PrefixKey = d.texts.number(a.req.Prefix)

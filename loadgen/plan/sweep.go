@@ -13,6 +13,12 @@ const (
 	SweepRamp   = "ramp"
 )
 
+// What --canary-by gives whole to one of two routers.
+const (
+	CanaryByRequest = "request"
+	CanaryBySession = "session"
+)
+
 // sweepPreset is what --preset stands for.
 type sweepPreset struct {
 	name      string

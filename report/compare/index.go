@@ -26,6 +26,23 @@ type Index struct {
 	Arms   []Arm    `json:"arms"` // the first is what the others are compared with
 	Seeds  []uint64 `json:"seeds"`
 	Runs   []Entry  `json:"runs"` // in the order in which they were begun
+	// Knees are the searches of the arms' knees.
+	Knees []Search `json:"knees,omitempty"`
+	// Split are the runs in which both arms had a part of the load: request or session.
+	Split *SplitIndex `json:"split,omitempty"`
+}
+
+// SplitIndex names the runs that were split, one for each seed; their rows name the arms
+// baseline and canary.
+type SplitIndex struct {
+	By   string   `json:"by"`
+	Dirs []string `json:"dirs"` // in the order of the seeds
+}
+
+// Search is the sweep of an arm, in a directory below that of the comparison.
+type Search struct {
+	Arm string `json:"arm"`
+	Dir string `json:"dir"`
 }
 
 // Arm is one of what is compared: a plan with some values of its own.
@@ -111,6 +128,19 @@ func (x *Index) check() error {
 			return fmt.Errorf("arm %q has two runs of seed %d", e.Arm, e.Seed)
 		}
 		seen[k] = true
+	}
+	if x.Split != nil && slices.ContainsFunc(x.Split.Dirs, func(d string) bool { return !filepath.IsLocal(d) }) {
+		return errors.New("a split run is in no directory below the comparison")
+	}
+	for i, e := range x.Knees {
+		switch {
+		case !filepath.IsLocal(e.Dir):
+			return fmt.Errorf("%q is no directory below the comparison", e.Dir)
+		case !slices.ContainsFunc(x.Arms, func(a Arm) bool { return a.Name == e.Arm }):
+			return fmt.Errorf("the knee in %s is of arm %q, which is not listed", e.Dir, e.Arm)
+		case slices.ContainsFunc(x.Knees[:i], func(b Search) bool { return b.Arm == e.Arm }):
+			return fmt.Errorf("arm %q has two knees", e.Arm)
+		}
 	}
 	return nil
 }

@@ -33,7 +33,19 @@ type jsonFigure struct {
 type jsonArm struct {
 	Name    string       `json:"name"`
 	Figures []jsonFigure `json:"figures"`
+	Knee    *jsonKnee    `json:"knee"` // null: not searched
 	Runs    []any        `json:"runs"` // as run prints each
+}
+
+// jsonKnee is the knee of one arm, its interval that between seeds at 95 %.
+type jsonKnee struct {
+	SLO     string  `json:"slo"`
+	Outcome string  `json:"outcome"`
+	Why     *string `json:"why"`
+	Rate    number  `json:"rate"`
+	Lo      number  `json:"lo"`
+	Hi      number  `json:"hi"`
+	N       int     `json:"n"`
 }
 
 type jsonPair struct {
@@ -64,10 +76,39 @@ func (s *Set) JSON(w io.Writer) error {
 			k := gate.Known(m.metric)
 			arms[a].Figures = append(arms[a].Figures, jsonFigure{k.Name, m.agg.String(), k.Unit(), number(s.mean(a, m))})
 		}
+		if k := s.kneeOf(a); k != nil {
+			arms[a].Knee = &jsonKnee{k.SLO, string(k.Outcome), nil, number(k.Rate), number(k.Lo), number(k.Hi), k.N}
+			if k.Why != "" {
+				arms[a].Knee.Why = &k.Why
+			}
+		}
 		for _, t := range s.Trials[a] {
 			arms[a].Runs = append(arms[a].Runs, render.Object(t.Report))
 		}
 	}
+	var split *jsonSplit
+	if s.Split != nil {
+		split = &jsonSplit{s.Split.By, pairsJSON(s.Split.Set)}
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(struct {
+		Schema int        `json:"schema"`
+		Run    string     `json:"run"`
+		Seeds  []uint64   `json:"seeds"`
+		Arms   []jsonArm  `json:"arms"`
+		Pairs  []jsonPair `json:"pairs"`
+		Split  *jsonSplit `json:"split"` // null: not asked
+	}{schema, s.Dir, s.Seeds, arms, pairsJSON(s), split})
+}
+
+// jsonSplit has the differences between the parts of one run.
+type jsonSplit struct {
+	By    string     `json:"by"`
+	Pairs []jsonPair `json:"pairs"`
+}
+
+func pairsJSON(s *Set) []jsonPair {
 	pairs := []jsonPair{}
 	for _, p := range s.Pairs() {
 		j := jsonPair{
@@ -82,13 +123,5 @@ func (s *Set) JSON(w io.Writer) error {
 		}
 		pairs = append(pairs, j)
 	}
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(struct {
-		Schema int        `json:"schema"`
-		Run    string     `json:"run"`
-		Seeds  []uint64   `json:"seeds"`
-		Arms   []jsonArm  `json:"arms"`
-		Pairs  []jsonPair `json:"pairs"`
-	}{schema, s.Dir, s.Seeds, arms, pairs})
+	return pairs
 }

@@ -22,6 +22,10 @@ type Set struct {
 	Arms   []string
 	Seeds  []uint64
 	Trials [][]*Trial
+	// Knees are those of the arms; empty: none were searched.
+	Knees []*Knee
+	// Split is what a canary would have said; nil: it was not asked.
+	Split *Split
 }
 
 // Check returns an error if a run is missing.
@@ -59,6 +63,7 @@ var measures = [...]measure{
 	{"tpot p95", "tpot", gate.Agg{Name: "p", Q: 0.95}, false},
 	{"attainment", "attainment", gate.Agg{}, true},
 	{"goodput", "goodput", gate.Agg{}, false},
+	{"knee", "knee", gate.Agg{}, false},
 	{"hit rate", "hit_rate", gate.Agg{}, true},
 	{"imbalance", "imbalance", gate.Agg{}, false},
 	{"preemptions", "preemptions", gate.Agg{}, true},

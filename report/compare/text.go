@@ -32,8 +32,12 @@ func (s *Set) Text(w io.Writer) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	s.knees(&b)
 	s.invalid(&b)
 	s.differences(&b)
+	if s.Split != nil {
+		s.Split.text(&b, s)
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }

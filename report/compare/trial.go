@@ -15,6 +15,8 @@ type Trial struct {
 	Report *render.Report
 	// Replicas is the size of the pool that answered; 0: not known.
 	Replicas int
+	// Knee is that of the run's arm and seed, in requests per second; nil: not known.
+	Knee *float64
 }
 
 // tiny is a quantile below that of any value.
@@ -67,6 +69,11 @@ func (t *Trial) single(name string) (v float64, ok bool) {
 		return float64(r.Failed()) / float64(r.Scheduled), r.Scheduled > 0
 	case "hit_rate":
 		return r.MeasuredHit.Value(), r.MeasuredHit.Known()
+	case "knee":
+		if t.Knee == nil {
+			return 0, false
+		}
+		return *t.Knee, true
 	case "goodput":
 		return r.Goodput()
 	case "throughput":

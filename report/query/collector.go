@@ -29,7 +29,7 @@ var columns = []string{
 	"final", "attempt", "hedge", "phase", "trigger", "turn", "intended", "attempt_due", "dispatched", "writing", "first_token", "last_token", "done", "outcome", "slo_met",
 	"ttft", "ttft_send", "tpot", "e2e", "normalized", "lag", "client_queue", "d_ttft",
 	"planned_prompt_tokens", "prompt_tokens", "output_tokens", "planned_cached_tokens", "pool_cached_tokens", "cached_tokens", "seq", "error",
-	"class", "tenant", "replica", "server_queue", "http_status",
+	"arm", "class", "tenant", "replica", "server_queue", "http_status",
 	"chunks", "coalesced_tokens", "server_source", "server_preemptions", "server_recomputed",
 	"d_e2e", "d_tail", "d_tpot",
 	"server_drafts", "server_draft_tokens", "server_accepted_tokens",

@@ -9,11 +9,12 @@ import (
 )
 
 // Scope restricts figures to the requests whose label has a value. The labels are
-// class, tenant and replica.
+// class, tenant, replica and, of a run with several, arm.
 type Scope struct{ Label, Value string }
 
 // labelOf reads the labels.
 var labelOf = map[string]func(*record.Request) string{
+	"arm":     func(r *record.Request) string { return r.Arm },
 	"class":   func(r *record.Request) string { return r.Class },
 	"tenant":  func(r *record.Request) string { return r.Tenant },
 	"replica": func(r *record.Request) string { return r.Replica },
@@ -33,7 +34,7 @@ type filter struct {
 func newFilter(scopes []Scope) (*filter, error) {
 	for _, s := range scopes {
 		if labelOf[s.Label] == nil {
-			return nil, fmt.Errorf("{%s=%s}: the requests of a run have no column %s: use class, tenant or replica", s.Label, s.Value, s.Label)
+			return nil, fmt.Errorf("{%s=%s}: the requests of a run have no column %s: use class, tenant, replica or arm", s.Label, s.Value, s.Label)
 		}
 	}
 	return &filter{scopes: scopes, seen: make([][]string, len(scopes))}, nil

@@ -26,7 +26,7 @@ func newCompare(env *Env) *cobra.Command {
 	var asJSON bool
 	var seeds int
 	var arms armFlags
-	var named string
+	var named, objective, preset, split string
 	var flags *planFlags
 	c := &cobra.Command{
 		Use:   "compare",
@@ -43,6 +43,7 @@ seed, whose rows name the arm.`,
 		Example: `  goodput compare --router round-robin --router p2c --router prefix-hash --request-rate 60 --num-prompts 2000
   goodput compare --base-url old=http://127.0.0.1:8000 --base-url new=http://127.0.0.1:8001 --request-rate 4 --num-prompts 200
   goodput compare --scenario policies
+  goodput compare --router p2c --router llm-d --request-rate 60 --knee 'ttft p(95) <= 1s'
   goodput compare --arm 'bf16' --arm 'fp8 engine.quantization=fp8' --request-rate 60 --seeds 10`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -68,6 +69,9 @@ seed, whose rows name the arm.`,
 				return err
 			}
 			x, err := flags.comparison(env, list, seeds)
+			if err == nil {
+				err = errors.Join(x.searchKnees(env, objective, preset), x.splitRuns(split))
+			}
 			if err != nil {
 				return err
 			}
@@ -86,7 +90,10 @@ seed, whose rows name the arm.`,
 	c.Flags().IntVar(&seeds, "seeds", 5, "runs of each arm, with as many seeds from --seed on")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the comparison as JSON")
 	c.Flags().StringVar(&named, "scenario", "", "a comparison that teaches something, with its load and its arms; other flags change its load; list prints all")
-	flags.also = []string{"json", "seeds", "arm", "scenario"}
+	c.Flags().StringVar(&objective, "knee", "", "search the knee of each arm, too, with the same seeds: the highest rate at which this objective holds, such as 'ttft p(95) <= 2s, tpot p(95) <= 50ms'")
+	c.Flags().StringVar(&preset, "knee-preset", "ci", "smoke, ci or report: 300, 1000 or 5000 requests a trial of --knee, a tolerance of 10, 5 or 2 %")
+	c.Flags().StringVar(&split, "split", "", "run both of two routers in one pool, too, each with half of the load by request or by session, and tell how far off what a canary says is")
+	flags.also = []string{"json", "seeds", "arm", "scenario", "knee", "knee-preset", "split"}
 	return c
 }
 
@@ -98,7 +105,8 @@ type comparison struct {
 	at    map[[2]int]int // arm and seed, to the trial
 	slo   observe.SLO
 
-	scenario *scenario // nil: none
+	scenario *scenario   // nil: none
+	knees    []*sweepRun // of the arms; none: not asked for
 }
 
 // comparison resolves the plans of all runs and checks them before any is begun.
@@ -220,10 +228,16 @@ func (x *comparison) execute(env *Env, asJSON bool) error {
 		return failed
 	}
 	set := x.set(results)
+	if err := errors.Join(x.readSplit(set), x.findKnees(set)); err != nil {
+		return err
+	}
 	if err := printSet(env.Stdout, set, asJSON); err != nil {
 		return err
 	}
-	if err := checkTrials(set, x.all[0].plan.MaxErrorRate); err != nil || x.scenario == nil {
+	if err := checkTrials(set, x.all[0].plan.MaxErrorRate); err != nil {
+		return err
+	}
+	if err := x.spoiledKnee(); err != nil || x.scenario == nil {
 		return err
 	}
 	w := env.Stdout

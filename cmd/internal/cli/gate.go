@@ -174,8 +174,8 @@ func (f *gateFlags) open(args []string, rules []gate.Rule) (*gating, error) {
 // candidate is the side that a rule judges.
 func (g *gating) candidate(r gate.Rule) (*side, error) {
 	for _, l := range r.Scope {
-		if l.Name != "arm" {
-			continue
+		if l.Name != "arm" || g.run.arm == "" {
+			continue // of one run it is a column
 		}
 		if s := g.arms[l.Value]; s != nil {
 			return s, nil
@@ -204,7 +204,7 @@ func (g *gating) collect(r gate.Rule, force bool) error {
 	}
 	var blocks []gate.Block
 	why := ""
-	scopes := scopesOf(r)
+	scopes := scopesOf(r, run.arm == "")
 	for i := range run.runs {
 		b := gate.Block{Seed: run.runs[i].seed}
 		for _, x := range []struct {

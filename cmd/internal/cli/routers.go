@@ -31,6 +31,9 @@ func routersText(p *plan.Plan) string {
 	if p.Routers > 1 {
 		s = fmt.Sprintf("%d routers %s", p.Routers, p.Router)
 	}
+	if p.Canary != "" {
+		s += fmt.Sprintf(", and %s for half of the load, by %s,", p.Canary, p.CanaryBy)
+	}
 	if p.Scrape > 0 {
 		s += fmt.Sprintf(" on reports every %v", p.Scrape)
 	}

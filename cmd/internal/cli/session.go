@@ -191,7 +191,10 @@ func (s *session) open(env *Env) error {
 		Virtual: s.stamp == nil, Started: clock.Wall(),
 		Load: describeKind(&s.plan), Target: s.describeTarget(), Dataset: s.describeDataset(),
 	}
-	if s.arm != "" {
+	switch {
+	case s.plan.Canary != "":
+		m.Arms = canaryArms[:]
+	case s.arm != "":
 		m.Arms = []string{s.arm}
 	}
 	salt := s.plan.Seed
@@ -233,7 +236,7 @@ func (s *session) open(env *Env) error {
 	c := dispatch.Config{
 		Loop: s.loop, Source: load.source, Target: s.target,
 		Warmup: load.lasts, AwaitWarmup: load.lasts == 0,
-		Identity:  dispatch.Identity{RunID: m.RunID, Arm: s.arm, Trial: s.trial, Salt: salt, NamePrefix: s.plan.IDPrefix},
+		Identity:  dispatch.Identity{RunID: m.RunID, Arm: s.arm, ArmOf: canaryArm(&s.plan), Trial: s.trial, Salt: salt, NamePrefix: s.plan.IDPrefix},
 		IgnoreEOS: s.plan.IgnoreEOS, SLO: s.slo, Drain: s.plan.Drain, Client: newClient(&s.plan),
 		Assign:        assign,
 		PlannedCached: plannedCached(load.set, s.plan.EngineBlockSize),

@@ -110,11 +110,12 @@ func (s *side) trial(i int, scopes []query.Scope) (*compare.Trial, error) {
 	return s.cache[key], nil
 }
 
-// scopesOf are those labels of a rule that rows have.
-func scopesOf(r gate.Rule) []query.Scope {
+// scopesOf are those labels of a rule that rows have. The arm is one in a run with several,
+// and not in a comparison, whose runs have one each.
+func scopesOf(r gate.Rule, several bool) []query.Scope {
 	var out []query.Scope
 	for _, l := range r.Scope {
-		if l.Name != "arm" {
+		if l.Name != "arm" || several {
 			out = append(out, query.Scope{Label: l.Name, Value: l.Value})
 		}
 	}

@@ -90,6 +90,7 @@ type sweepRun struct {
 	objectives []knee.Objective
 	runner     *trialRunner
 	out        render.Sweep
+	arm        string // its name in a comparison; empty: by what is loaded
 }
 
 func newSweepRun(env *Env, p plan.Plan) (*sweepRun, error) {
@@ -194,20 +195,10 @@ func (s *sweepRun) progress(t knee.Trial) {
 
 // execute runs the sweep, records it and prints it.
 func (s *sweepRun) execute(asJSON bool) error {
-	files, err := s.create()
+	started := clock.Wall()
+	failure, err := s.perform()
 	if err != nil {
 		return err
-	}
-	ctx, release := s.interruptible()
-	started := clock.Wall()
-	failure := s.search(ctx)
-	release()
-	if s.env.Terminal {
-		fmt.Fprint(s.env.Stderr, clearLine)
-	}
-	s.out.Interrupted = errors.Is(failure, context.Canceled)
-	if err := s.record(files); err != nil {
-		return exitf(exitInvalid, "recording %s: %w", s.out.Dir, errors.Join(err, failure))
 	}
 	print := render.SweepText
 	if asJSON {
@@ -220,6 +211,25 @@ func (s *sweepRun) execute(asJSON bool) error {
 	}
 	fmt.Fprintf(s.env.Stderr, "%d trials took %.1f s\n", s.trials(), clock.Wall().Sub(started).Seconds())
 	return s.verdict(failure)
+}
+
+// perform runs the sweep and records it; failure is what ended it early.
+func (s *sweepRun) perform() (failure, err error) {
+	files, err := s.create()
+	if err != nil {
+		return nil, err
+	}
+	ctx, release := s.interruptible()
+	failure = s.search(ctx)
+	release()
+	if s.env.Terminal {
+		fmt.Fprint(s.env.Stderr, clearLine)
+	}
+	s.out.Interrupted = errors.Is(failure, context.Canceled)
+	if err := s.record(files); err != nil {
+		return failure, exitf(exitInvalid, "recording %s: %w", s.out.Dir, errors.Join(err, failure))
+	}
+	return failure, nil
 }
 
 func (s *sweepRun) trials() (n int) {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -48,7 +49,7 @@ func (s *sweepRun) create() (*record.Writer, error) {
 func (s *sweepRun) describe() (target, arm string, err error) {
 	if p := &s.plan; p.Remote() {
 		urls := strings.Join(p.BaseURL, ", ")
-		return urls, urls, nil
+		return urls, cmp.Or(s.arm, urls), nil
 	}
 	setup, err := newEngineSetup(&s.plan)
 	if err != nil {
@@ -57,7 +58,7 @@ func (s *sweepRun) describe() (target, arm string, err error) {
 	if _, err := newPool(&s.plan, setup, clock.NewVirtual()); err != nil {
 		return "", "", err
 	}
-	return poolText(&s.plan, &setup), s.plan.Router, nil
+	return poolText(&s.plan, &setup), cmp.Or(s.arm, s.plan.Router), nil
 }
 
 // record writes the trials and knees.

@@ -185,6 +185,9 @@ func newPool(p *plan.Plan, setup engineSetup, loop clock.Loop) (*pool.Pool, erro
 		}
 		routers.Policies = append(routers.Policies, another)
 	}
+	if err := admitCanary(p, &routers); err != nil {
+		return nil, err
+	}
 	prefill, err := newPrefill(p, &setup)
 	if err != nil {
 		return nil, err

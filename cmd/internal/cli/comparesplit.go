@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"goodput/report/compare"
+	"goodput/report/query"
+)
+
+// splitRuns adds a run for each seed in which both routers have a part of the load: by is
+// request or session, empty: none. They follow on the runs of the arms.
+func (x *comparison) splitRuns(by string) error {
+	if by == "" {
+		return nil
+	}
+	if len(x.index.Arms) != 2 {
+		return fmt.Errorf("--split: it is of two arms, and there are %d", len(x.index.Arms))
+	}
+	x.index.Split = &compare.SplitIndex{By: by}
+	for i, seed := range x.index.Seeds {
+		p, other := x.all[x.at[[2]int{0, i}]].plan, x.all[x.at[[2]int{1, i}]].plan
+		p.Out, p.Canary, p.CanaryBy = "", other.Router, by
+		if err := p.Validate(); err != nil {
+			return fmt.Errorf("--split: %w", err)
+		}
+		if other.Out, other.Router, other.Canary, other.CanaryBy = "", p.Router, p.Canary, p.CanaryBy; p.Remote() || p.Hash() != other.Hash() {
+			return fmt.Errorf("--split: the arms of one pool differ in their --router and in nothing else")
+		}
+		name := fmt.Sprintf("split-%d", seed)
+		p.Out = filepath.Join(x.dir, name)
+		x.index.Split.Dirs = append(x.index.Split.Dirs, name)
+		x.all = append(x.all, trial{n: int32(i), plan: p})
+	}
+	return nil
+}
+
+// readSplit reads what each arm saw of the split runs.
+func (x *comparison) readSplit(set *compare.Set) error {
+	if x.index.Split == nil {
+		return nil
+	}
+	out := &compare.Set{Dir: x.dir, Arms: set.Arms, Seeds: set.Seeds}
+	for a, name := range set.Arms {
+		var row []*compare.Trial
+		for i := range set.Seeds {
+			p := &x.all[len(x.index.Runs)+i].plan
+			f, err := query.Load(p.Out, query.Scope{Label: "arm", Value: canaryArms[a]})
+			if err != nil {
+				return exitf(exitInternal, "a split run can't be read back: %w", err)
+			}
+			row = append(row, newTrial(p, name, judged(f, x.slo)))
+		}
+		out.Trials = append(out.Trials, row)
+	}
+	set.Split = &compare.Split{By: x.index.Split.By, Set: out}
+	return nil
+}
