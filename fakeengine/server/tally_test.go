@@ -15,6 +15,7 @@ import (
 
 	"goodput/fakeengine/engine"
 	"goodput/fakeengine/steptime"
+	"goodput/loadgen/clock"
 )
 
 // total is the number of observations in a histogram and their sum.
@@ -39,10 +40,12 @@ func counted(f *dto.MetricFamily, label, value string) (out float64) {
 	return out
 }
 
-// gate is a model that waits before one of its steps.
+// gate is a model that waits before one of its steps. That step lasts as long as the
+// wait, so that what was posted meanwhile comes before its end.
 type gate struct {
 	even
 	at            int
+	loop          *clock.Real
 	reached, open chan struct{}
 }
 
@@ -50,6 +53,7 @@ func (m *gate) Step(b *steptime.Batch) int64 {
 	if m.at--; m.at == 0 {
 		close(m.reached)
 		<-m.open
+		return m.even.Step(b) + int64(m.loop.Stamp().Sub(m.loop.Now()))*1000
 	}
 	return m.even.Step(b)
 }
@@ -79,6 +83,7 @@ func mixed(t *testing.T) *rig {
 		c.Step = steptime.Shared(gate)
 		c.Engine.MaxNumBatchedTokens, c.Engine.NumGPUBlocks, c.Engine.ReserveFullISL = 24, 40, false
 	})
+	gate.loop = g.loop
 	h := g.Handler()
 	ctx, leave := context.WithCancel(t.Context())
 	var asked sync.WaitGroup
