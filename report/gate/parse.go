@@ -121,6 +121,13 @@ func (p *parser) rule() (Rule, error) {
 	if r.Metric, err = metricOf(name); err != nil {
 		return r, p.fail(at, "%v", err)
 	}
+	if r.Metric.Name == "knee" {
+		for _, l := range r.Scope {
+			if l.Name != "arm" && l.Name != "policy" {
+				return r, p.fail(at, "a knee is of the whole load: scope the clauses of the objective that is swept, not the gate")
+			}
+		}
+	}
 	if err := p.aggregate(&r); err != nil {
 		return r, err
 	}
@@ -336,7 +343,7 @@ func (p *parser) change(r *Rule) error {
 	return nil
 }
 
-// limit reads a value and the time for which it may be missed.
+// limit reads a value and the stretch of time that it is about.
 func (p *parser) limit(r *Rule) error {
 	text, at := p.until()
 	if text == "" {
@@ -347,10 +354,14 @@ func (p *parser) limit(r *Rule) error {
 		return p.fail(at, "%v", err)
 	}
 	r.Value = v
+	p.space()
 	start := p.at
 	if name, _ := p.word(); name != "for" {
 		p.at = start
 		return nil
+	}
+	if r.Metric.Name == "knee" || r.Metric.Name == "itl" || r.Metric.Name == "imbalance" {
+		return p.fail(start, "%s is of a whole run: leave 'for' out", r.Metric.Name)
 	}
 	text, at = p.until()
 	if r.For, err = time.ParseDuration(text); err != nil || r.For <= 0 {

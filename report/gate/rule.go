@@ -2,6 +2,7 @@ package gate
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -57,6 +58,17 @@ func (o Op) holds(a, b float64) bool {
 	return a == b
 }
 
+// Worse reports whether a is further from holding than b.
+func (r Rule) Worse(a, b float64) bool {
+	switch r.Op {
+	case LT, LE:
+		return a > b
+	case GT, GE:
+		return a < b
+	}
+	return math.Abs(a-r.Value) > math.Abs(b-r.Value)
+}
+
 // upper reports whether the comparison bounds from above.
 func (o Op) upper() bool { return o == LT || o == LE }
 
@@ -74,8 +86,8 @@ type Rule struct {
 	Baseline bool
 	// Confidence of the interval that decides, such as 0.95.
 	Confidence float64
-	// For: the rule must be broken for this long before it ends a run; 0: it is
-	// judged at the end of the run, and only there.
+	// For: the rule is about each stretch of so long, by the intended times of requests,
+	// and broken by the worst one; 0: it is about the whole run.
 	For time.Duration
 
 	src string

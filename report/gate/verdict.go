@@ -3,6 +3,7 @@ package gate
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"goodput/report/stats"
 )
@@ -62,6 +63,37 @@ type Data struct {
 	// Exact: runs repeat exactly (virtual time), so that two that are equal in
 	// every block are the same, and no interval is needed to say so.
 	Exact bool
+	// Test decides rules against a baseline; the zero value is Student.
+	Test Test
+}
+
+// Test is how paired differences become an interval.
+type Test string
+
+// The tests. Student's supposes that means of the differences are normal, which they need
+// few of to be; SignFlip only that a difference is as likely on either side of its centre,
+// and needs six pairs for 95 %.
+const (
+	Student  Test = "t"
+	SignFlip Test = "signflip"
+)
+
+// ParseTest finds a test by its name.
+func ParseTest(name string) (Test, error) {
+	switch t := Test(name); t {
+	case Student, SignFlip:
+		return t, nil
+	}
+	return "", fmt.Errorf("%q is unknown: use %s or %s", name, Student, SignFlip)
+}
+
+// Pairs is the fewest pairs with which the test can tell anything at 95 %, and the most
+// that it takes.
+func (t Test) Pairs() (least, most int) {
+	if t == SignFlip {
+		return stats.MinFlips, stats.MaxFlips
+	}
+	return 2, math.MaxInt
 }
 
 // Judge decides rules, each from its own blocks. All rules count as declared
@@ -117,14 +149,34 @@ func (r Rule) judge(blocks []Block, data Data) Result {
 		return out
 	}
 	limit := r.transform(r.Value)
+	flip := data.Test == SignFlip && r.Baseline
+	if flip {
+		if in, err = stats.FlipInterval(values, r.Confidence); err != nil {
+			out.Verdict, out.Why = Invalid, err.Error()
+			return out
+		}
+	}
 	out.Estimate, out.Lo, out.Hi = r.back(in.Value), r.back(in.Lo), r.back(in.Hi)
-	if r.Op.upper() {
-		out.P = in.Above(limit)
-	} else if r.Op != EQ {
-		out.P = stats.Interval{Value: -in.Value, SD: in.SD, N: in.N}.Above(-limit)
+	if r.Op != EQ {
+		out.P = r.broken(values, in, limit, flip)
 	}
 	r.decide(&out, in, limit, data)
 	return out
+}
+
+// broken is the p-value of the one-sided test that the bound is broken.
+func (r Rule) broken(values []float64, in stats.Interval, limit float64, flip bool) float64 {
+	if !r.Op.upper() {
+		in.Value, limit = -in.Value, -limit
+		values = slices.Clone(values)
+		for i := range values {
+			values[i] = -values[i]
+		}
+	}
+	if flip {
+		return stats.FlipAbove(values, limit)
+	}
+	return in.Above(limit)
 }
 
 // unusable says why blocks can't be judged, and fills in the means.
@@ -237,12 +289,16 @@ func (r Rule) decide(out *Result, in stats.Interval, limit float64, data Data) {
 		point = Pass
 	}
 	switch {
-	case r.Op == EQ:
+	case r.Op == EQ || r.For > 0: // each run by itself
 		out.Verdict = Pass
 		for _, b := range out.Blocks {
 			if !r.Op.holds(r.of(b), limit) {
 				out.Verdict = Fail
 			}
+		}
+		if r.For > 0 {
+			out.Lo, out.Hi, out.P = math.NaN(), math.NaN(), math.NaN()
+			out.Why = fmt.Sprintf("the worst %v of each run, which has to hold in all", r.For)
 		}
 		return
 	case in.N == 1:

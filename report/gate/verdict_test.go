@@ -225,3 +225,36 @@ func TestJSONAndAnnotations(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// The exact test needs six pairs, and tells with them what all say, however far apart.
+func TestSignFlip(t *testing.T) {
+	r := rule(t, "ttft p(95) vs baseline <= +0%")
+	worse := paired(1000, 100, 101, 100, 300, 100, 102, 100, 104, 100, 101.5, 100, 103)
+	if got := Judge([]Rule{r}, [][]Block{worse}, Data{})[0]; got.Verdict != Inconclusive {
+		t.Errorf("Student, of one value far off: %s", got.Line())
+	}
+	got := Judge([]Rule{r}, [][]Block{worse}, Data{Test: SignFlip})[0]
+	if got.Verdict != Fail || got.P != 1.0/64 || math.Abs(got.Lo-0.01) > 1e-9 {
+		t.Errorf("sign flips: %s, p %v", got.Line(), got.P)
+	}
+	if got := Judge([]Rule{rule(t, "goodput vs baseline >= -1%")}, [][]Block{worse}, Data{Test: SignFlip})[0]; got.Verdict != Pass {
+		t.Errorf("a rate that rose: %s", got.Line())
+	}
+	if got := Judge([]Rule{r}, [][]Block{worse[:5]}, Data{Test: SignFlip})[0]; got.Verdict != Invalid || !strings.Contains(got.Why, "too few") {
+		t.Errorf("five pairs: %s", got.Line())
+	}
+}
+
+// A rule about stretches has to hold in each run.
+func TestStretches(t *testing.T) {
+	r := rule(t, "error_rate <= 1% for 30s")
+	for want, worst := range map[Verdict][]float64{Pass: {0, 0.001, 0, 0.01}, Fail: {0, 0, 0, 0.02}} {
+		got := Judge([]Rule{r}, [][]Block{paired(0, worst...)}, Data{})[0]
+		if got.Verdict != want || !strings.Contains(got.Why, "worst 30s") {
+			t.Errorf("%s, want %s", got.Line(), want)
+		}
+	}
+	if !r.Worse(0.2, 0.1) || rule(t, "attainment >= 90%").Worse(0.2, 0.1) {
+		t.Error("worse is above an upper bound, and below a lower one")
+	}
+}

@@ -22,6 +22,7 @@ type gateFlags struct {
 	junit, markdown        string
 	strict, asJSON, github bool
 	force, plan            bool
+	test, slo              string
 }
 
 func newGate(env *Env) *cobra.Command {
@@ -33,9 +34,11 @@ func newGate(env *Env) *cobra.Command {
 load and seed, or the runs of a directory that goodput compare wrote, whose second arm
 is judged, against the first, paired by seed. A rule is
 
-  [{class=NAME}] METRIC [AGGREGATE] < <= > >= ==  VALUE
+  [{class=NAME}] METRIC [AGGREGATE] < <= > >= ==  VALUE [for DURATION]
   [{class=NAME}] METRIC [AGGREGATE] vs baseline <= +10%
 
+'for 30s' asks it of each 30 s of the run. The knee is that of a directory that goodput
+sweep wrote, or goodput compare --knee: 'knee >= 40', 'knee vs baseline >= -5%'. Others are
 such as 'ttft p(95) <= 800ms', 'error_rate <= 0.1%' or 'ttft p(99) vs baseline <= +10%'.
 A rule fails only if the runs make it certain at 95 %, all rules taken together;
 if they leave it open, it is inconclusive, which passes unless --strict. A rule without
@@ -59,6 +62,9 @@ Exit codes: 0 passed, 1 failed, 2 usage, 3 inconclusive and --strict, 4 invalid,
 			if err != nil {
 				return err
 			}
+			if _, err := gate.ParseTest(f.test); err != nil {
+				return fmt.Errorf("--test: %w", err)
+			}
 			g, err := f.open(args, rules)
 			if err != nil {
 				return err
@@ -75,6 +81,8 @@ Exit codes: 0 passed, 1 failed, 2 usage, 3 inconclusive and --strict, 4 invalid,
 	c.Flags().StringVar(&f.margin, "margin", "5%", "what a rule that ends in 'vs baseline' allows to get worse")
 	c.Flags().StringVar(&f.arm, "arm", "", "the arm of a comparison to judge; empty: the second")
 	c.Flags().StringVar(&f.baseArm, "baseline-arm", "", "the arm of a comparison to judge by; empty: the first")
+	c.Flags().StringVar(&f.test, "test", string(gate.Student), "what decides rules against a baseline: t (Student's, of the pairs) or signflip (exact, of six pairs or more, whatever their distribution)")
+	c.Flags().StringVar(&f.slo, "slo", "", "of a sweep with several objectives, the one whose knee rules are about")
 	c.Flags().BoolVar(&f.strict, "strict", false, "an inconclusive rule ends with exit code 3")
 	c.Flags().BoolVar(&f.force, "force", false, "compare runs of different loads or seeds all the same")
 	c.Flags().StringVar(&f.junit, "junit", "", "file for the verdicts as JUnit XML")
@@ -106,14 +114,10 @@ func parseRules(texts []string, margin float64) ([]gate.Rule, error) {
 		switch {
 		case err != nil:
 			err = fmt.Errorf("--gate: %w", err)
-		case r.For > 0:
-			err = fmt.Errorf("--gate %q: a rule with 'for' ends a run under way; these are over: leave it out", text)
-		case r.Metric.Name == "knee":
-			err = fmt.Errorf("--gate %q: a knee is of a sweep, and these are runs at one rate", text)
 		}
 		for _, l := range r.Scope {
-			if err == nil && !slices.Contains([]string{"class", "tenant", "replica", "arm"}, l.Name) {
-				err = fmt.Errorf("--gate %q: the requests of a run have no column %s: use class, tenant, replica, or arm in a comparison", text, l.Name)
+			if err == nil && !slices.Contains([]string{"class", "tenant", "replica", "arm", "policy"}, l.Name) {
+				err = fmt.Errorf("--gate %q: the requests of a run have no column %s: use class, tenant, replica, or arm and policy in a comparison", text, l.Name)
 			}
 		}
 		out, errs = append(out, r), append(errs, err)
@@ -163,9 +167,16 @@ func (f *gateFlags) open(args []string, rules []gate.Rule) (*gating, error) {
 		}
 	}
 	for _, r := range rules {
-		if err := g.collect(r, f.force); err != nil {
+		collect := g.collect
+		if r.Metric.Name == "knee" {
+			collect = func(r gate.Rule, force bool) error { return g.knees(r, f.slo, force) }
+		}
+		if err := collect(r, f.force); err != nil {
 			return nil, err
 		}
+	}
+	if err := f.enough(g); err != nil {
+		return nil, err
 	}
 	g.describe()
 	return g, nil
@@ -174,7 +185,13 @@ func (f *gateFlags) open(args []string, rules []gate.Rule) (*gating, error) {
 // candidate is the side that a rule judges.
 func (g *gating) candidate(r gate.Rule) (*side, error) {
 	for _, l := range r.Scope {
-		if l.Name != "arm" || g.run.arm == "" {
+		if l.Name == "policy" {
+			name, err := armOfRouter(g.run.dir, l.Value)
+			if err != nil {
+				return nil, fmt.Errorf("--gate %q: %w", r, err)
+			}
+			l.Value = name
+		} else if l.Name != "arm" || g.run.arm == "" {
 			continue // of one run it is a column
 		}
 		if s := g.arms[l.Value]; s != nil {
@@ -202,6 +219,9 @@ func (g *gating) collect(r gate.Rule, force bool) error {
 	} else if err := paired(run, base, force); err != nil {
 		return err
 	}
+	if run.sweeps() {
+		return exitf(exitUsage, "--gate %q: %s is a sweep, which keeps trials and no requests: gate on its knee, or on a run", r, run.dir)
+	}
 	var blocks []gate.Block
 	why := ""
 	scopes := scopesOf(r, run.arm == "")
@@ -222,6 +242,11 @@ func (g *gating) collect(r gate.Rule, force bool) error {
 				why = problem
 			}
 			*x.to = t.Statistic(r.Metric, r.Agg)
+			if r.For > 0 {
+				if *x.to, err = x.side.worst(i, r, scopes); err != nil {
+					return exitf(exitInvalid, "--gate %q: %w", r, err)
+				}
+			}
 		}
 		blocks = append(blocks, b)
 	}
@@ -247,6 +272,17 @@ func (g *gating) trial(s *side, i int, r gate.Rule, scopes []query.Scope) (*comp
 	}
 	t, err := s.trial(i, scopes)
 	return t, why, err
+}
+
+// enough checks that the test can tell anything of so many pairs.
+func (f *gateFlags) enough(g *gating) error {
+	least, most := gate.Test(f.test).Pairs()
+	for i, r := range g.rules {
+		if n := len(g.blocks[i]); r.Baseline && gate.Test(f.test) == gate.SignFlip && (n < least || n > most) {
+			return exitf(exitUsage, "--test %s: it takes %d to %d pairs, and %q has %d: compare with as many --seeds, or leave it out", f.test, least, most, r, n)
+		}
+	}
+	return nil
 }
 
 // aboutErrors reports whether a rule judges errors.
@@ -281,7 +317,7 @@ func paired(run, base *side, force bool) error {
 // judge decides, prints and writes the verdicts.
 func (g *gating) judge(env *Env, f *gateFlags) error {
 	o := &g.outcome
-	o.Results = gate.Judge(g.rules, g.blocks, gate.Data{Exact: g.exact})
+	o.Results = gate.Judge(g.rules, g.blocks, gate.Data{Exact: g.exact, Test: gate.Test(f.test)})
 	for i, why := range g.why {
 		if why != "" {
 			o.Results[i].Verdict, o.Results[i].Why = gate.Invalid, why

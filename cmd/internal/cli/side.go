@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,6 +22,7 @@ type side struct {
 	arm   string // "": dir is one run
 	runs  []sideRun
 	cache map[string]*compare.Trial
+	sweep string // directory of the search of its knee; "": there is none
 }
 
 // sideRun is one run of a side.
@@ -46,10 +49,18 @@ func openSide(dir, arm string, number int) (*side, error) {
 			return nil, fmt.Errorf("%w; name the directory of a run, or one that goodput compare wrote", err)
 		}
 		s.runs = []sideRun{{p.Seed, dir, p}}
+		if _, err := os.Stat(filepath.Join(dir, record.KneesName)); err == nil {
+			s.sweep = dir
+		}
 		return s, nil
 	}
 	if s.arm, err = pickArm(&x, dir, arm, number); err != nil {
 		return nil, err
+	}
+	for _, k := range x.Knees {
+		if k.Arm == s.arm {
+			s.sweep = filepath.Join(dir, k.Dir)
+		}
 	}
 	for _, e := range x.Runs {
 		if e.Arm != s.arm {
@@ -81,6 +92,56 @@ func pickArm(x *compare.Index, dir, arm string, number int) (string, error) {
 		return "", fmt.Errorf("%s has one arm: give a baseline", dir)
 	}
 	return names[number], nil
+}
+
+// sweeps reports whether the side is a sweep and has no runs.
+func (s *side) sweeps() bool { return s.sweep == s.dir }
+
+// worst is the statistic of a rule in that stretch of run i in which it is furthest from
+// holding. Stretches with too few requests for it, or none, do not count.
+func (s *side) worst(i int, r gate.Rule, scopes []query.Scope) (gate.Statistic, error) {
+	run := &s.runs[i]
+	all, err := query.Windows(run.dir, r.For, scopes...)
+	if err != nil {
+		return gate.Statistic{}, err
+	}
+	if len(all) == 0 {
+		return gate.Statistic{}, fmt.Errorf("%s is shorter than %v: there is no such stretch of it", run.dir, r.For)
+	}
+	slo, err := recordedSLO(run.dir)
+	if err != nil {
+		return gate.Statistic{}, err
+	}
+	worst := gate.Statistic{Value: math.NaN()}
+	for _, f := range all {
+		v := newTrial(&run.plan, s.arm, judged(f, slo)).Statistic(r.Metric, r.Agg)
+		if math.IsNaN(v.Value) || r.Metric.Kind == gate.Latency && v.N < r.MinRequests() {
+			continue
+		}
+		if math.IsNaN(worst.Value) || r.Worse(v.Value, worst.Value) {
+			worst = v
+		}
+	}
+	return worst, nil
+}
+
+// armOfRouter names the arm of a comparison that a rule routes.
+func armOfRouter(dir, router string) (string, error) {
+	x, isSet, err := compare.ReadIndex(dir)
+	if err != nil {
+		return "", err
+	}
+	if !isSet {
+		return "", fmt.Errorf("{policy=%s}: %s is one run: a policy is an arm of a comparison", router, dir)
+	}
+	for _, a := range x.Arms {
+		for _, set := range a.Set {
+			if set.Key == "router" && set.Value == router {
+				return a.Name, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("{policy=%s}: no arm of %s has this router", router, dir)
 }
 
 // text names the side for people.
@@ -115,7 +176,7 @@ func (s *side) trial(i int, scopes []query.Scope) (*compare.Trial, error) {
 func scopesOf(r gate.Rule, several bool) []query.Scope {
 	var out []query.Scope
 	for _, l := range r.Scope {
-		if l.Name != "arm" || several {
+		if l.Name != "policy" && (l.Name != "arm" || several) {
 			out = append(out, query.Scope{Label: l.Name, Value: l.Value})
 		}
 	}
@@ -123,10 +184,11 @@ func scopesOf(r gate.Rule, several bool) []query.Scope {
 }
 
 // differing names the fields in which the loads of two runs differ; the seed is not one.
-func differing(a, b *plan.Plan) []string {
+func differing(a, b *plan.Plan, groups ...string) []string {
 	var out []string
+	groups = append(groups, "load", "dataset")
 	for _, f := range plan.Fields() {
-		if f.Group != "load" && f.Group != "dataset" || !f.Hashed || f.Key == "seed" || f.Key == "max-error-rate" {
+		if !slices.Contains(groups, f.Group) || !f.Hashed || f.Key == "seed" || f.Key == "max-error-rate" {
 			continue
 		}
 		if x, y := f.Get(a), f.Get(b); x != y {
