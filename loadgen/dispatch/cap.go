@@ -31,6 +31,8 @@ type Closed struct {
 	// limit. One of the two is needed.
 	N     int
 	Until time.Duration
+	// Items are asked for in this order, again and again; nil: all of the set.
+	Items []uint64
 }
 
 // Capped is the account of the requests that found no place when they were due.
@@ -156,10 +158,18 @@ func (c *closed) Fire(now clock.Time) {
 	seq := d.followed
 	d.followed++
 	d.last = now
-	d.start(now, now, schedule.Arrival{Seq: seq, At: now, Item: seq % uint64(d.cfg.Set.Len())})
+	d.start(now, now, schedule.Arrival{Seq: seq, At: now, Item: d.itemOf(seq)})
 	if most.N > 0 && d.followed >= uint64(most.N) {
 		d.drain(now)
 	}
+}
+
+// itemOf is what request seq of a closed loop asks for.
+func (d *Dispatcher) itemOf(seq uint64) uint64 {
+	if list := d.cfg.Closed.Items; len(list) > 0 {
+		return list[seq%uint64(len(list))]
+	}
+	return seq % uint64(d.cfg.Set.Len())
 }
 
 // follow arranges the next request of a closed loop.

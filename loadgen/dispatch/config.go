@@ -61,6 +61,11 @@ type Config struct {
 	IgnoreEOS bool
 	// SLO is what a request is promised; the zero value promises nothing.
 	SLO observe.SLO
+	// Priority is that of the requests (target.Request).
+	Priority int
+	// Classes are those of the requests, told by the items that these ask for; none:
+	// all are alike.
+	Classes []Class
 	// Warmup is how long the window is preceded by arrivals that are Warm: the others
 	// are due from then on. AwaitWarmup opens the window when all of the Warm ones have
 	// ended, if that is later.
@@ -155,5 +160,5 @@ func (c *Config) check() error {
 	case c.Drain < 0:
 		return errors.New("drain is negative: give 0 for no waiting")
 	}
-	return nil
+	return c.checkClasses()
 }

@@ -19,6 +19,7 @@ import (
 // loop runs.
 type Dispatcher struct {
 	cfg      Config
+	plain    Class           // what holds for requests without a class
 	ids      rng.Family      // of the trace ids
 	canceler target.Canceler // nil if the target cannot cancel
 	patience *patience       // nil: each request is one attempt
@@ -68,6 +69,7 @@ func New(c Config) (*Dispatcher, error) {
 		return nil, err
 	}
 	d := &Dispatcher{cfg: c, ids: traceFamily(c.Identity.Salt), last: clock.Never, cutoff: clock.Never}
+	d.plain = Class{SLO: c.SLO, IgnoreEOS: c.IgnoreEOS, Assign: c.Assign, Priority: c.Priority}
 	d.canceler, _ = c.Target.(target.Canceler)
 	d.arrivals.d, d.places.d = d, d
 	d.warm.opens = clock.Time(c.Warmup)
@@ -168,13 +170,22 @@ func (d *Dispatcher) fill(due schedule.Arrival) *flight {
 	if session == 0 {
 		session, turn = it.Session, it.Turn
 	}
+	number := due.Class
+	if len(d.cfg.Classes) > 0 {
+		number = d.classOf(due)
+	}
+	c := d.class(number)
 	f.first.req = target.Request{
 		Seq: due.Seq, Intended: due.At,
 		Prompt: it.Prompt, In: it.In, Out: it.Out, OutKey: it.OutKey, Prefix: it.Prefix,
-		Session: session, Turn: turn, Class: due.Class, IgnoreEOS: d.cfg.IgnoreEOS,
+		Session: session, Turn: turn, Class: number, IgnoreEOS: c.IgnoreEOS, Priority: c.Priority,
 	}
-	if d.cfg.Assign != nil {
-		d.cfg.Assign.Fill(&f.first.req)
+	if c.Assign != nil {
+		if len(d.cfg.Classes) > 0 {
+			f.first.req.Seq = due.Item - c.First
+		}
+		c.Assign.Fill(&f.first.req)
+		f.first.req.Seq = due.Seq
 	}
 	return f
 }
@@ -195,7 +206,7 @@ func (d *Dispatcher) send(now clock.Time, t *thread) {
 	f.item = datasets.Item{Prompt: t.context, In: st.In, Out: st.Out, OutKey: st.OutKey, Quoted: quoted, Session: id, Turn: uint16(turn)}
 	f.first.req = target.Request{
 		Seq: id - 1, Intended: t.due, Prompt: t.context, In: st.In, Out: st.Out, OutKey: st.OutKey, Quoted: quoted,
-		Session: id, Turn: uint16(turn), IgnoreEOS: d.cfg.IgnoreEOS,
+		Session: id, Turn: uint16(turn), IgnoreEOS: d.cfg.IgnoreEOS, Priority: d.cfg.Priority,
 	}
 	if d.cfg.Assign != nil {
 		d.cfg.Assign.FillFor(t.s.plan.Tenant, &f.first.req)
@@ -258,6 +269,7 @@ func (d *Dispatcher) begin(asm *observe.Assembler, a *attempt) *record.Request {
 	if id.ArmOf != nil {
 		row.Arm = id.ArmOf(&a.req)
 	}
+	row.Class = d.class(a.req.Class).Name
 	row.RequestID = d.texts.request(&a.req)
 	row.Attempt, row.Hedge, row.AttemptDue = int32(a.req.Attempt), a.hedge, a.due
 	row.PrefixKey = d.texts.number(a.req.Prefix)
@@ -337,7 +349,7 @@ func (d *Dispatcher) place(row *record.Request, f *flight) {
 
 // land records f's row, and takes f out of the air.
 func (d *Dispatcher) land(f *flight, row *record.Request) {
-	row.SLOMet = d.cfg.SLO.Met(row)
+	row.SLOMet = d.class(f.first.req.Class).SLO.Met(row)
 	d.flying.remove(f)
 	d.counts.Outcomes[row.Outcome]++
 	d.cfg.Record(row)
