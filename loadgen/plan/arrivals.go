@@ -184,6 +184,10 @@ func (p *Plan) checkPlaces(v *checker) {
 
 // ArrivalText is the text of the load for people.
 func (p *Plan) ArrivalText() string {
+	if p.Mixed() {
+		list, _ := p.Classes() // checked with the plan
+		return MixText(list)
+	}
 	switch {
 	case p.Concurrency > 0:
 		return "closed-loop, " + strconv.Itoa(p.Concurrency) + " in flight: each request is due when another ends"

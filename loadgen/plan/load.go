@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -100,6 +101,13 @@ func setKey(q *Plan, fields map[string]Field, key ast.MapKeyNode, value ast.Node
 	}
 	for _, item := range items {
 		text, ok := scalar(item)
+		if m, is := item.(ast.MapNode); is && name == classesKey {
+			var err error
+			if text, err = classOf(m); err != nil {
+				return err
+			}
+			ok = true
+		}
 		switch {
 		case item.Type() == ast.NullType:
 			return fault(item, "%s has no value: write one (the word null in quotes), or leave the key out", name)
@@ -111,6 +119,42 @@ func setKey(q *Plan, fields map[string]Field, key ast.MapKeyNode, value ast.Node
 		}
 	}
 	return nil
+}
+
+// classesKey is the field whose items may be written as mappings.
+const classesKey = "class"
+
+// classOf is the text of a class that is written as a mapping, whose keys are name and
+// those of the plan. A list stands for the key with each of its values.
+func classOf(m ast.MapNode) (string, error) {
+	name := ""
+	var pairs [][2]string
+	for it := m.MapRange(); it.Next(); {
+		key, _ := scalar(it.Key())
+		items := []ast.Node{it.Value()}
+		if list, ok := it.Value().(*ast.SequenceNode); ok {
+			items = list.Values
+		}
+		for _, item := range items {
+			text, ok := scalar(item)
+			switch {
+			case !ok:
+				return "", fault(item, "%s of a class: %s", key, plainYAML)
+			case strings.Contains(text, `"`):
+				return "", fault(item, "%s of a class: it can't hold a double quote", key)
+			case key == "name" && name != "":
+				return "", fault(item, "a class has one name")
+			case key == "name":
+				name = text
+			default:
+				pairs = append(pairs, [2]string{key, text})
+			}
+		}
+	}
+	if name == "" {
+		return "", fault(m.(ast.Node), "a class has a name: add the key name")
+	}
+	return classText(name, pairs), nil
 }
 
 // scalar is the text of a plain value, as it was written.
@@ -164,6 +208,10 @@ func (p Plan) Hash() string {
 // dataset carries arrival times, rows how many requests, or sessions, it holds (0: as
 // many as are asked for).
 func (p Plan) WithDefaults(timed bool, rows int) Plan {
+	p = p.withEndpoint()
+	if p.Mixed() {
+		return p // each class has its own
+	}
 	if p.Arrival == "" && p.Concurrency == 0 && p.SessionsConcurrency == 0 {
 		switch {
 		case timed && !p.Ramped():
@@ -195,6 +243,11 @@ func (p Plan) WithDefaults(timed bool, rows int) Plan {
 	case p.Duration == 0:
 		*number = usual
 	}
+	return p
+}
+
+// withEndpoint is the plan with the path that its backend uses, unless it has one.
+func (p Plan) withEndpoint() Plan {
 	if p.Endpoint == "" {
 		switch p.Backend {
 		case "openai-chat":

@@ -12,7 +12,7 @@ func (p *Plan) InPool() bool { return !p.Remote() && !p.Null() }
 // Searches reports whether the run looks for the generator's own limit, because
 // nothing says when requests are due.
 func (p *Plan) Searches() bool {
-	return p.Null() && p.RequestRate == 0 && p.Concurrency == 0 && !p.Ramped() && !p.InSessions() && !IsTrace(p.DatasetName)
+	return p.Null() && !p.Mixed() && p.RequestRate == 0 && p.Concurrency == 0 && !p.Ramped() && !p.InSessions() && !IsTrace(p.DatasetName)
 }
 
 func (p *Plan) checkNull(v *checker) {

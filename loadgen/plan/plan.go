@@ -134,6 +134,9 @@ type Plan struct {
 	MaxErrorRate float64       `yaml:"max-error-rate" group:"load" help:"share of failed requests above which the exit code is 5" hash:"-"`
 	Goodput      []string      `yaml:"goodput,omitempty" group:"load" help:"SLO of a request, as METRIC:MILLISECONDS pairs of ttft, ttft_send, tpot, e2el; and of a session: sct (completion), turn (response time of a user turn), slowdown:RATIO (against the session alone on an idle engine); repeatable"`
 
+	Priority int      `yaml:"priority,omitempty" group:"load" help:"priority of the requests, for servers that schedule by it (--engine.scheduling-policy priority): a smaller one is served first; others may refuse any but 0, which is not sent"`
+	Class    []string `yaml:"class,omitempty" group:"load" help:"class of requests, of which several make up the load, as NAME KEY=VALUE...: the keys are names of flags that say when requests come, what they ask, and what is promised (request-rate, arrival, stages, goodput, priority, dataset-name and those of datasets), and where it has none, the flag counts; repeatable. Each class has random choices of its own, and column class of the rows names it"`
+
 	// The workload.
 	DatasetName string  `yaml:"dataset-name" group:"dataset" help:"generators: prefix_repetition, shared_prefix, rag, random, agent (sessions); trace files: trace (of a format told by its content), azure, mooncake, timed_trace, burstgpt, sharegpt, openai-batch, openai-chat, custom, weka, tracelab, ragpulse, servegen, otel, vllm_replay, goodput"`
 	DatasetPath string  `yaml:"dataset-path,omitempty" group:"dataset" help:"trace file"`

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -72,9 +73,26 @@ func (p *Plan) ValidateSweep() error {
 	v.ok(p.Start == 0 || p.Start >= p.MinRate && (p.MaxRate == 0 || p.Start <= p.MaxRate), "start", "%v is not within --min-rate and --max-rate", p.Start)
 	v.span("cooldown", p.Cooldown)
 	p.checkSweepLoad(v)
-	q := *p
+	p.checkSweepClasses(v)
+	q := p.WithSweepDefaults()
 	q.RequestRate = 1 // whatever is tried
 	return errors.Join(append(v.errs, q.Validate())...)
+}
+
+// checkSweepClasses refuses classes whose rates don't go together.
+func (p *Plan) checkSweepClasses(v *checker) {
+	v.ok(!p.Mixed() || p.Method != SweepRamp, "method", "a ramp is of one process, and the load is of classes: use %s or %s", SweepBisect, SweepGrid)
+	list, _ := p.Classes() // Validate complains of what is wrong with them
+	for i := range list {
+		c, one := &list[i], &checker{}
+		one.ok(c.Plan.RequestRate > 0 && !c.Plan.RequestRate.Inf(), "request-rate", "how large a part of the load is it? give it a number: a sweep changes the rates of all classes by one factor")
+		one.ok(c.Plan.NumPrompts == p.NumPrompts, "num-prompts", "a trial is as long as the --num-prompts of all classes take: leave it out")
+		c.Plan.RequestRate = 0
+		c.Plan.checkSweepLoad(one)
+		for _, err := range one.errs {
+			v.errs = append(v.errs, fmt.Errorf("class %s: %w", c.Name, err))
+		}
+	}
 }
 
 // checkSweepLoad refuses what would set the rate, or what a trial's part of the load

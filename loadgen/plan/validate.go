@@ -19,14 +19,25 @@ func (p *Plan) Validate() error {
 	p.checkTarget(v)
 	p.checkNull(v)
 	p.checkPool(v)
-	p.checkLoad(v)
 	p.checkClient(v)
-	p.checkWarmup(v)
 	p.checkResult(v)
+	if p.Mixed() {
+		p.checkClasses(v)
+	} else {
+		p.checkContent(v)
+	}
+	return errors.Join(v.errs...)
+}
+
+// checkContent checks when requests come and what they ask.
+func (p *Plan) checkContent(v *checker) {
+	p.checkLoad(v)
+	p.checkWarmup(v)
 	p.checkDataset(v)
 	p.checkAdapters(v)
 	p.checkAgent(v)
-	return errors.Join(v.errs...)
+	v.within("priority", p.Priority, -1<<31, 1<<31-1)
+	v.ok(p.Priority == 0 || !p.InPool() || p.EnginePolicy == "priority", "priority", "the engines serve requests as they come: give --engine.scheduling-policy priority, or leave it out")
 }
 
 // ValidatePool checks only what describes the fake engines.

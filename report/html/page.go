@@ -20,7 +20,7 @@ type section struct {
 	Metrics                          table
 	Latency, Skew, Waterfall, Course []Figure
 	Unknown                          []string
-	Sessions                         []table
+	Sessions, Groups                 []table
 }
 
 // page is what the template is filled with.
@@ -80,7 +80,7 @@ func build(runs []*render.Report) (*page, error) {
 		}
 	}
 	for i, r := range runs {
-		s := section{Report: r, ID: fmt.Sprintf("run%d", i+1), Metrics: metrics(r), Sessions: sessions(r)}
+		s := section{Report: r, ID: fmt.Sprintf("run%d", i+1), Metrics: metrics(r), Sessions: sessions(r), Groups: classes(r)}
 		var err error
 		for _, part := range []struct {
 			to   *[]Figure

@@ -33,6 +33,14 @@ func metrics(r *render.Report) table {
 	return t
 }
 
+// classes is the table of the load's classes.
+func classes(r *render.Report) []table {
+	if len(r.Classes) == 0 {
+		return nil
+	}
+	return []table{{Title: "Classes of the load, times in ms", Head: render.ClassHead(), Rows: r.ClassRows()}}
+}
+
 // summary is a row of quantiles in a unit.
 func summary(name string, s *stats.Summary, unit float64) []string {
 	row := []string{name, fmt.Sprint(s.N), number(some(s.N > 0, s.Mean/unit))}

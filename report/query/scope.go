@@ -1,6 +1,7 @@
 package query
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,6 +20,15 @@ var labelOf = map[string]func(*record.Request) string{
 	"tenant":  func(r *record.Request) string { return r.Tenant },
 	"replica": func(r *record.Request) string { return r.Replica },
 }
+
+// ErrEmpty is that of scopes in which a run has no request.
+var ErrEmpty = errors.New("no request is in scope")
+
+// emptyScope is ErrEmpty in words.
+type emptyScope string
+
+func (e emptyScope) Error() string     { return string(e) }
+func (e emptyScope) Is(err error) bool { return err == ErrEmpty }
 
 // mostSeen bounds the values of a label that an error names.
 const mostSeen = 8
@@ -64,11 +74,11 @@ func (f *filter) check(dir string) error {
 	for i, s := range f.scopes {
 		switch {
 		case len(f.seen[i]) == 0:
-			return fmt.Errorf("{%s=%s}: no request of %s has a %s: leave the scope out", s.Label, s.Value, dir, s.Label)
+			return emptyScope(fmt.Sprintf("{%s=%s}: no request of %s has a %s: leave the scope out", s.Label, s.Value, dir, s.Label))
 		case !slices.Contains(f.seen[i], s.Value):
 			slices.Sort(f.seen[i])
-			return fmt.Errorf("{%s=%s}: no request of %s has this %s; there are %s", s.Label, s.Value, dir, s.Label, strings.Join(f.seen[i], ", "))
+			return emptyScope(fmt.Sprintf("{%s=%s}: no request of %s has this %s; there are %s", s.Label, s.Value, dir, s.Label, strings.Join(f.seen[i], ", ")))
 		}
 	}
-	return fmt.Errorf("no request of %s is in all scopes at once", dir)
+	return emptyScope(fmt.Sprintf("no request of %s is in all scopes at once", dir))
 }

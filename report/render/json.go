@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"goodput/loadgen/record"
+	"goodput/report/query"
 	"goodput/report/stats"
 )
 
@@ -34,6 +35,7 @@ type jsonReport struct {
 	Attainment  *float64              `json:"attainment"`
 	GoodputRPS  *float64              `json:"goodput_rps"`
 	Metrics     map[string]jsonMetric `json:"metrics"`
+	Classes     []jsonClass           `json:"classes"`
 	Cache       jsonCache             `json:"cache"`
 	Engine      jsonEngine            `json:"engine"`
 	Drafts      jsonDrafts            `json:"drafts"`
@@ -109,9 +111,10 @@ func Object(r *Report) any {
 		Arrivals: arrivalsJSON(&r.Arrivals),
 		WindowS:  r.Window.Seconds(), Requests: r.Scheduled,
 		OfferedRPS: maybe(r.Offered()), AchievedRPS: maybe(r.Achieved()), OutputTokS: maybe(r.throughput()),
-		Outcomes: map[string]int64{}, Reasons: map[string]string{}, GoodputRPS: maybe(r.goodput()),
+		Outcomes: outcomesJSON(r.Figures), Reasons: map[string]string{}, GoodputRPS: maybe(r.goodput()),
 		Attempts: r.attemptsJSON(),
-		Metrics:  map[string]jsonMetric{},
+		Metrics:  metricsJSON(r.Figures),
+		Classes:  r.classesJSON(),
 		Spent:    spentJSON(&r.Spent),
 		Server:   r.joinedJSON(),
 		Sessions: r.sessionsJSON(),
@@ -135,18 +138,10 @@ func Object(r *Report) any {
 	if r.SLO != "" {
 		out.SLO = &r.SLO
 	}
-	for o, n := range r.Outcomes {
-		if n > 0 {
-			out.Outcomes[record.Outcome(o).String()] = n
-		}
+	for o := range r.Outcomes {
 		if why := r.Reasons[o]; why != "" {
 			out.Reasons[record.Outcome(o).String()] = why
 		}
-	}
-	for _, m := range r.Metrics {
-		j := metricJSON(inUnit(m))
-		j.NEff, j.Unreliable = maybe(m.Independent, m.Independent > 0), some(stats.Unreliable(m.Worth()))
-		out.Metrics[m.Name] = j
 	}
 	out.Cache.PlannedHit = maybe(r.PlannedHit.Value(), r.PlannedHit.Known())
 	out.Cache.PoolHit = maybe(r.PoolHit.Value(), r.PoolHit.Known())
@@ -161,6 +156,27 @@ func Object(r *Report) any {
 	}
 	if d := &r.Drafts; d.Requests > 0 {
 		out.Drafts = jsonDrafts{&d.Verified, &d.Tokens, &d.Accepted, maybe(d.Length()), maybe(d.Rate())}
+	}
+	return out
+}
+
+// outcomesJSON counts how requests ended.
+func outcomesJSON(f *query.Figures) map[string]int64 {
+	out := map[string]int64{}
+	for o, n := range f.Outcomes {
+		if n > 0 {
+			out[record.Outcome(o).String()] = n
+		}
+	}
+	return out
+}
+
+func metricsJSON(f *query.Figures) map[string]jsonMetric {
+	out := map[string]jsonMetric{}
+	for _, m := range f.Metrics {
+		j := metricJSON(inUnit(m))
+		j.NEff, j.Unreliable = maybe(m.Independent, m.Independent > 0), some(stats.Unreliable(m.Worth()))
+		out[m.Name] = j
 	}
 	return out
 }

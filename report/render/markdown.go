@@ -46,8 +46,25 @@ func Markdown(w io.Writer, r *Report) error {
 		fmt.Fprintf(&b, " %s |\n", cell(s.Max))
 	}
 	b.WriteByte('\n')
+	r.mdClasses(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// mdClasses writes the table of the classes.
+func (r *Report) mdClasses(b *strings.Builder) {
+	if len(r.Classes) == 0 {
+		return
+	}
+	head := ClassHead()
+	fmt.Fprintf(b, "| %s |\n|---|%s---|\n", strings.Join(head, " | "), strings.Repeat("--:|", len(head)-2))
+	for _, row := range r.ClassRows() {
+		for i := range row {
+			row[i] = mdText(row[i])
+		}
+		fmt.Fprintf(b, "| %s |\n", strings.Join(row, " | "))
+	}
+	b.WriteByte('\n')
 }
 
 // mdText keeps a text in its cell.

@@ -16,6 +16,9 @@ type Report struct {
 	Health health.Health
 	// SLO is the per-request objective as people wrote it; "" is none.
 	SLO string
+	// Classes are those of the load; none: its requests are all alike, or it is a part of
+	// them.
+	Classes []Class
 }
 
 // Metrics are printed in milliseconds, the unit of the field's other tools.

@@ -38,6 +38,9 @@ type sessionLoad struct {
 // openLoad makes what the plan asks: a set of requests, or sessions.
 func openLoad(p plan.Plan) (datasets.Set, *sessionLoad, plan.Plan, error) {
 	switch {
+	case p.Mixed():
+		set, p, err := openMix(p)
+		return set, nil, p, err
 	case plan.IsAgent(p.DatasetName):
 		sessions, p, err := openSessions(p)
 		return nil, sessions, p, err

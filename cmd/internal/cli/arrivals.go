@@ -69,6 +69,9 @@ func newSource(p *plan.Plan, set datasets.Set) (schedule.Source, error) {
 	if p.Concurrency > 0 {
 		return nil, nil
 	}
+	if m := mixOf(set); m != nil {
+		return m.source()
+	}
 	c, err := generated(p, p.RequestRate, p.NumPrompts)
 	if err != nil {
 		return nil, err

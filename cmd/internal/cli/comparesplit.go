@@ -49,7 +49,7 @@ func (x *comparison) readSplit(set *compare.Set) error {
 			if err != nil {
 				return exitf(exitInternal, "a split run can't be read back: %w", err)
 			}
-			row = append(row, newTrial(p, name, judged(f, x.slo)))
+			row = append(row, newTrial(p, name, judged(f, p, x.slo)))
 		}
 		out.Trials = append(out.Trials, row)
 	}

@@ -117,16 +117,25 @@ func loadReport(dir string) (*render.Report, error) {
 	if f.Manifest.Load[record.LoadKind] == record.Sweep {
 		return nil, exitf(exitUsage, "%s is a sweep, which keeps trials and no requests: read %s and %s, or give the directory of a run", dir, record.TrialsName, record.KneesName)
 	}
-	slo, err := recordedSLO(dir)
+	p, err := recordedPlan(dir)
 	if err != nil {
 		return nil, err
 	}
-	return judged(f, slo), nil
+	slo, err := observe.ParseSLO(sloItems(&p))
+	if err != nil {
+		return nil, err
+	}
+	r := judged(f, &p, slo)
+	return r, loadClasses(r, &p)
 }
 
 // judged judges the figures by the objective that the run had.
-func judged(f *query.Figures, slo observe.SLO) *render.Report {
-	return &render.Report{Figures: f, Health: health.Judge(f, slo.TTFT), SLO: slo.String()}
+func judged(f *query.Figures, p *plan.Plan, slo observe.SLO) *render.Report {
+	r := &render.Report{Figures: f, Health: health.Judge(f, tightest(p, slo)), SLO: slo.String()}
+	if p.Mixed() {
+		r.SLO = "that of each class"
+	}
+	return r
 }
 
 // recordedSLO reads the objective back from the run's plan.

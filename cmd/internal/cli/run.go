@@ -154,7 +154,10 @@ func execute(env *Env, s *session, asJSON bool) error {
 	if lost != nil {
 		f.Manifest.Problem = lost.Error()
 	}
-	report := judged(f, s.slo)
+	report := judged(f, &s.plan, s.slo)
+	if err := loadClasses(report, &s.plan); err != nil {
+		return exitf(exitInternal, "the run can't be read back: %w", errors.Join(err, lost))
+	}
 	print := render.Text
 	if asJSON {
 		print = render.JSON
@@ -190,6 +193,10 @@ func verdict(s *session, r *render.Report) error {
 func describeLoad(w io.Writer, s *session) {
 	if s.sessions != nil {
 		describeSessions(w, s)
+		return
+	}
+	if m := mixOf(s.set); m != nil {
+		m.describe(w, s)
 		return
 	}
 	n := s.plan.NumPrompts

@@ -237,13 +237,18 @@ func (s *session) open(env *Env) error {
 		Loop: s.loop, Source: load.source, Target: s.target,
 		Warmup: load.lasts, AwaitWarmup: load.lasts == 0,
 		Identity:  dispatch.Identity{RunID: m.RunID, Arm: s.arm, ArmOf: canaryArm(&s.plan), Trial: s.trial, Salt: salt, NamePrefix: s.plan.IDPrefix},
-		IgnoreEOS: s.plan.IgnoreEOS, SLO: s.slo, Drain: s.plan.Drain, Client: newClient(&s.plan),
+		IgnoreEOS: s.plan.IgnoreEOS, SLO: s.slo, Priority: s.plan.Priority, Drain: s.plan.Drain, Client: newClient(&s.plan),
 		Assign:        assign,
 		PlannedCached: plannedCached(load.set, s.plan.EngineBlockSize),
 		PoolCached:    poolCached(load.set, s.plan.EngineBlockSize, s.kvBlocks),
 		Record:        s.writer.Write, Monitor: s.monitor, Finished: s.loop.Stop,
 	}
 	limitPlaces(&c, &s.plan)
+	if m := mixOf(s.set); m != nil {
+		if c.Classes, err = m.classes(load.first); err != nil {
+			return err
+		}
+	}
 	if s.sessions != nil {
 		if err := s.openSessions(&c, salt); err != nil {
 			return err

@@ -114,7 +114,7 @@ func (s *side) worst(i int, r gate.Rule, scopes []query.Scope) (gate.Statistic, 
 	}
 	worst := gate.Statistic{Value: math.NaN()}
 	for _, f := range all {
-		v := newTrial(&run.plan, s.arm, judged(f, slo)).Statistic(r.Metric, r.Agg)
+		v := newTrial(&run.plan, s.arm, judged(f, &run.plan, slo)).Statistic(r.Metric, r.Agg)
 		if math.IsNaN(v.Value) || r.Metric.Kind == gate.Latency && v.N < r.MinRequests() {
 			continue
 		}
@@ -167,7 +167,7 @@ func (s *side) trial(i int, scopes []query.Scope) (*compare.Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.cache[key] = newTrial(&run.plan, s.arm, judged(f, slo))
+	s.cache[key] = newTrial(&run.plan, s.arm, judged(f, &run.plan, slo))
 	return s.cache[key], nil
 }
 

@@ -117,18 +117,22 @@ func newSweepRun(env *Env, p plan.Plan) (*sweepRun, error) {
 // objectives are those of --slo, and then that of --goodput.
 func objectives(p *plan.Plan, slo observe.SLO) ([]knee.Objective, error) {
 	var out []knee.Objective
+	promise := slo.String()
+	if p.Mixed() {
+		promise = promiseOfAll(p)
+	}
 	for _, text := range p.SLO {
 		o, err := knee.ParseObjective(text)
 		if err != nil {
 			return nil, fmt.Errorf("--slo: %w", err)
 		}
-		if o.Promised() && slo == (observe.SLO{}) {
-			return nil, fmt.Errorf("--slo: %q asks for the attainment of what is promised to each request, and nothing is: give --goodput, such as 'ttft:2000 tpot:50'", text)
+		if o.Promised() && promise == "" {
+			return nil, fmt.Errorf("--slo: %q asks for the attainment of what is promised to each request, and nothing is to some or all: give --goodput, such as 'ttft:2000 tpot:50'", text)
 		}
 		out = append(out, o)
 	}
-	if slo != (observe.SLO{}) {
-		out = append(out, knee.Joint(slo.String(), float64(p.Attainment)))
+	if promise != "" {
+		out = append(out, knee.Joint(promise, float64(p.Attainment)))
 	}
 	return out, nil
 }

@@ -145,8 +145,8 @@ func TestTrialsScaleTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		slow, err1 := r.source(&s, 3)
-		fast, err2 := r.source(&s, 48)
+		slow, err1 := s.source(3)
+		fast, err2 := s.source(48)
 		if err1 != nil || err2 != nil {
 			t.Fatal(err1, err2)
 		}

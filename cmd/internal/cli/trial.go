@@ -88,7 +88,13 @@ func (r *trialRunner) load(seed uint64) (trialSet, error) {
 	if plan.IsTrace(p.DatasetName) && !p.TraceLoop {
 		p.NumPrompts = 0 // all rows
 	}
+	if p.Mixed() {
+		p.RequestRate = r.plan.RequestRate
+	}
 	set, sessions, p, err := openLoad(p)
+	if m := mixOf(set); m != nil && err == nil {
+		err = m.checkScalable()
+	}
 	if err == nil && sessions != nil {
 		err = fmt.Errorf("--dataset-name: a sweep is of single requests, and %s is sessions: take another, or send the steps of a trace open-loop (--trace-sessions open)", p.DatasetName)
 	}
@@ -109,7 +115,10 @@ func (r *trialRunner) warmup(rate float64) int {
 
 // source makes the arrivals of a seed at a rate. It does not end before a trial does,
 // unless the times are recorded.
-func (r *trialRunner) source(s *trialSet, rate float64) (schedule.Source, error) {
+func (s *trialSet) source(rate float64) (schedule.Source, error) {
+	if m := mixOf(s.set); m != nil {
+		return m.scaled(rate)
+	}
 	c, err := generated(&s.plan, plan.Rate(rate), math.MaxInt32)
 	if err != nil {
 		return nil, err
@@ -173,10 +182,16 @@ func (r *trialRunner) open(s *trialSet) (*session, dispatch.Config, error) {
 	}
 	c := dispatch.Config{
 		Loop: x.loop, Target: x.target, Set: datasets.Salted(s.set, x.salt(id.Salt)), Identity: id,
-		IgnoreEOS: s.plan.IgnoreEOS, SLO: r.slo, Drain: s.plan.Drain, Client: newClient(&s.plan),
+		IgnoreEOS: s.plan.IgnoreEOS, SLO: r.slo, Priority: s.plan.Priority, Drain: s.plan.Drain, Client: newClient(&s.plan),
 		Assign: assign, Finished: x.loop.Stop,
 	}
 	limitPlaces(&c, &s.plan)
+	if m := mixOf(s.set); m != nil {
+		if c.Classes, err = m.classes(m.First); err != nil {
+			x.close()
+			return nil, dispatch.Config{}, err
+		}
+	}
 	return x, c, nil
 }
 
@@ -230,6 +245,18 @@ func (r *trialRunner) probe(ctx context.Context, change func(*dispatch.Config) e
 	return rows, nil
 }
 
+// mixed sets what n requests of the load ask for, if it is of classes.
+func (r *trialRunner) mixed(n int, to *[]uint64) error {
+	s, err := r.load(r.plan.Seed)
+	if err != nil {
+		return err
+	}
+	if m := mixOf(s.set); m != nil {
+		*to, err = m.items(n)
+	}
+	return err
+}
+
 func succeededAny(rows []record.Request) bool {
 	for i := range rows {
 		if rows[i].Outcome == record.OK {
@@ -270,7 +297,7 @@ func (r *trialRunner) probeAlone(ctx context.Context) error {
 	rows, err := r.probe(ctx, func(c *dispatch.Config) error {
 		c.MaxConcurrency = 0
 		c.Closed = &dispatch.Closed{Concurrency: 1, N: zeroRequests}
-		return nil
+		return r.mixed(zeroRequests, &c.Closed.Items)
 	})
 	if err != nil {
 		return fmt.Errorf("sending requests one after the other: %w", err)
@@ -290,7 +317,13 @@ func (r *trialRunner) probeAlone(ctx context.Context) error {
 // that are sent at once.
 func (r *trialRunner) burst(ctx context.Context) (rate float64, err error) {
 	rows, err := r.probe(ctx, func(c *dispatch.Config) (err error) {
-		c.Source, err = schedule.New(schedule.Config{Process: schedule.Poisson, Rate: math.Inf(1), N: min(burstRequests, c.Set.Len())})
+		n := min(burstRequests, c.Set.Len())
+		if len(c.Classes) > 0 {
+			c.MaxConcurrency = 0
+			c.Closed = &dispatch.Closed{Concurrency: n, N: n}
+			return r.mixed(n, &c.Closed.Items)
+		}
+		c.Source, err = schedule.New(schedule.Config{Process: schedule.Poisson, Rate: math.Inf(1), N: n})
 		return err
 	})
 	if err != nil {
@@ -324,7 +357,7 @@ func (p *prober) Trial(ctx context.Context, seed uint64, rate float64) (knee.Tri
 		out.Invalid = fmt.Sprintf("%d requests and %d before them for the warm-up are more than the %d of the dataset", n, warm, have)
 		return out, nil
 	}
-	arrivals, err := p.source(&s, rate)
+	arrivals, err := s.source(rate)
 	if err != nil {
 		return out, err
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"goodput/datasets"
 	"goodput/loadgen/clock"
 	"goodput/loadgen/dispatch"
 	"goodput/loadgen/plan"
@@ -88,7 +89,7 @@ func newTrialLoad(p *prober, x *session, source *around, out *knee.Trial) (*tria
 		return nil, err
 	}
 	l.tight = p.objective.FirstToken(p.slo.TTFT)
-	if v, known := dispersion(&x.plan, out.Rate); known {
+	if v, known := dispersed(&x.plan, x.set, out.Rate); known {
 		l.drift = knee.NewDrift(v, math.NaN())
 	}
 	return l, nil
@@ -236,6 +237,14 @@ func (l *trialLoad) checkGenerator() {
 	if slack := clock.Time(leastLag); float64(due) < 0.99*float64(sent-slack) {
 		l.out.Invalid = fmt.Sprintf("the generator was slow: it sent at %.1f %% of the intended rate", 100*float64(due)/float64(sent))
 	}
+}
+
+// dispersed is the dispersion of the arrivals of a load.
+func dispersed(p *plan.Plan, set datasets.Set, rate float64) (v float64, known bool) {
+	if m := mixOf(set); m != nil {
+		return m.dispersion(rate)
+	}
+	return dispersion(p, rate)
 }
 
 // dispersion is the variance of the number of arrivals over its mean, in the long run,

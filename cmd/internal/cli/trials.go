@@ -187,7 +187,7 @@ func (t *trial) make(env *Env) made {
 	if s.dispatcher.Interrupted() && lost == nil {
 		lost = exitf(exitInterrupted, "interrupted: %s holds what was recorded", s.dir)
 	}
-	return made{newTrial(&p, t.arm, judged(f, slo)), lost}
+	return made{newTrial(&p, t.arm, judged(f, &p, slo)), lost}
 }
 
 // checkTrials says of finished runs what makes the program end with an error.

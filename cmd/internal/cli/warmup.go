@@ -34,27 +34,49 @@ type preceded struct {
 	source schedule.Source
 	// lasts is how long the warm-up is; 0: until its requests have ended.
 	lasts time.Duration
+	// first tells where the items of a class begin; nil: the load has no classes.
+	first func(class int) int
 }
 
 // warmup puts before the arrivals of source what the plan asks for.
 func (s *session) warmup(source schedule.Source) (preceded, error) {
+	if m := mixOf(s.set); m != nil {
+		return m.warmup(source)
+	}
 	out := preceded{set: s.set, source: source}
-	d, n, err := s.plan.Warming()
+	w, err := newWarming(&s.plan, s.set)
+	if err != nil || w.source == nil {
+		return out, err
+	}
+	return preceded{set: w.set, source: schedule.Warm(w.source, uint64(s.set.Len()), source), lasts: w.lasts}, nil
+}
+
+// warming is what precedes a window: the requests are behind the items of the set.
+type warming struct {
+	set    datasets.Set
+	source schedule.Source // nil: nothing precedes it
+	lasts  time.Duration   // 0: until its requests have ended
+}
+
+// newWarming makes what the plan asks for.
+func newWarming(p *plan.Plan, set datasets.Set) (warming, error) {
+	out := warming{set: set}
+	d, n, err := p.Warming()
 	if err != nil {
 		return out, fmt.Errorf("--warmup: %w", err)
 	}
-	prefixes := s.plan.Cache == plan.CacheWarm
-	if d == 0 && n == 0 && !prefixes {
+	prefixes := p.Cache == plan.CacheWarm
+	if set == nil || d == 0 && n == 0 && !prefixes {
 		return out, nil
 	}
 	if d > 0 {
-		if n, err = s.warmed(d); err != nil {
+		if n, err = warmed(p, set, d); err != nil {
 			return out, err
 		}
 	}
-	w, err := datasets.WithWarmup(s.set, prefixes, n, s.plan.Seed)
+	w, err := datasets.WithWarmup(set, prefixes, n, p.Seed)
 	if err != nil {
-		return out, fmt.Errorf("--cache %s: %w", s.plan.Cache, err)
+		return out, fmt.Errorf("--cache %s: %w", p.Cache, err)
 	}
 	if d > 0 {
 		if n < w.Prefixes() {
@@ -62,16 +84,13 @@ func (s *session) warmup(source schedule.Source) (preceded, error) {
 		}
 		w = w.Reduced(n - w.Prefixes())
 	}
-	warm, err := s.warmupArrivals(w.Warmups(), d)
-	if err != nil {
-		return out, err
-	}
-	return preceded{w, schedule.Warm(warm, uint64(s.set.Len()), source), d}, nil
+	source, err := warmupArrivals(p, set, w.Warmups(), d)
+	return warming{w, source, d}, err
 }
 
 // warmed is the number of requests of a warm-up that lasts for d, at least 1.
-func (s *session) warmed(d time.Duration) (int, error) {
-	source, err := s.warmupArrivals(0, d)
+func warmed(p *plan.Plan, set datasets.Set, d time.Duration) (int, error) {
+	source, err := warmupArrivals(p, set, 0, d)
 	if err != nil {
 		return 0, err
 	}
@@ -87,8 +106,8 @@ func (s *session) warmed(d time.Duration) (int, error) {
 // warmupArrivals makes n arrivals (0: those of d) at the mean rate of the load, by its
 // process or, if that is recorded, by Poisson's. A rate that changes over time is the
 // one that it begins with.
-func (s *session) warmupArrivals(n int, d time.Duration) (schedule.Source, error) {
-	c, err := generated(&s.plan, s.plan.RequestRate, n)
+func warmupArrivals(p *plan.Plan, set datasets.Set, n int, d time.Duration) (schedule.Source, error) {
+	c, err := generated(p, p.RequestRate, n)
 	if err != nil {
 		return nil, err
 	}
@@ -99,15 +118,15 @@ func (s *session) warmupArrivals(n int, d time.Duration) (schedule.Source, error
 		}
 	}
 	c.Stages = nil
-	seed := rng.New(s.plan.Seed, "warmup arrivals", 0)
+	seed := rng.New(p.Seed, "warmup arrivals", 0)
 	c.Seed = seed.Uint64()
 	if c.Process == schedule.Trace {
 		c.Process = schedule.Poisson
 	}
 	if c.Rate == 0 {
-		recorded, ok := datasets.Describe(s.set, s.set.Len()).Rate()
+		recorded, ok := datasets.Describe(set, set.Len()).Rate()
 		if !ok && d > 0 {
-			return nil, fmt.Errorf("--warmup: %v is recorded at one instant, which has no rate: say how many requests, such as 20req", s.set)
+			return nil, fmt.Errorf("--warmup: %v is recorded at one instant, which has no rate: say how many requests, such as 20req", set)
 		}
 		if !ok {
 			recorded = math.Inf(1)
