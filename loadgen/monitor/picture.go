@@ -59,6 +59,17 @@ type Picture struct {
 	Failed   []Sample  `json:"failed"`  // the latest
 }
 
+// Blank is a picture of which only the title is known.
+func Blank(title string) Picture {
+	none := Quantiles{P50: Unknown, P95: Unknown, P99: Unknown}
+	return Picture{
+		Schema: 1, Title: title, State: "running", Window: Nanos(time.Second), Elapsed: Unknown, Duration: Unknown, InFlight: Whole(Unknown),
+		CPU: None(), Offered: None(), Achieved: None(), Good: None(), Tokens: None(), Attainment: None(),
+		TTFT: none, TPOT: none, E2E: none, Lag: none, SLO: Promise{TTFT: Unknown, TPOT: Unknown, E2E: Unknown}, Skew: None(),
+		Spans: Spans{E2E: Unknown}, Sessions: Sessions{SCT: none},
+	}
+}
+
 // Count is a number of requests with a name.
 type Count struct {
 	Name string `json:"name"`

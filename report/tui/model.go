@@ -19,7 +19,7 @@ type Source interface {
 // Screen is one of the views.
 type Screen int
 
-// The screens, in the order of their keys.
+// The screens. Those of a run are the ones up to Heatmap.
 const (
 	Overview Screen = iota
 	Replicas
@@ -27,18 +27,25 @@ const (
 	Sessions
 	Requests
 	Heatmap
+	Knee           // of an Experiment
+	Compare        // of an Experiment
 	NumScreens int = iota
 )
 
 // String is the title.
 func (s Screen) String() string {
-	return [...]string{"Overview", "Replicas", "Spans", "Sessions", "Requests", "Heatmap"}[s]
+	return [...]string{"Overview", "Replicas", "Spans", "Sessions", "Requests", "Heatmap", "Knee", "Compare"}[s]
 }
+
+// OfRun are the screens of a run, in the order of their keys.
+func OfRun() []Screen { return []Screen{Overview, Replicas, Spans, Sessions, Requests, Heatmap} }
 
 // Options are what a Model needs beside its Source.
 type Options struct {
 	// Colors is what the terminal can show; termenv.Ascii: none.
 	Colors termenv.Profile
+	// Screens are those to show, in the order of their keys; nil: OfRun.
+	Screens []Screen
 	// Stop ends the load: the first call drains it, a second one does not. The view
 	// stays until whoever runs the program ends it. nil: there is no load to stop, and
 	// q ends the view.
@@ -57,12 +64,14 @@ const every = 100 * time.Millisecond
 // Model is the state of the view. It implements tea.Model.
 type Model struct {
 	source Source
+	lab    Experiment // source; nil: it is none
 	opt    Options
 	inks   *inks
 
 	w, h    int
 	screen  Screen
 	pic     monitor.Picture
+	doing   Doing
 	have    bool // pic is one
 	problem error
 	window  int // index of windows
@@ -75,7 +84,8 @@ type Model struct {
 	note   string // answer to the last key
 	stops  int
 	failed bool // Requests lists the failed ones
-	cursor int  // in Requests
+	cursor int  // in lists
+	back   int  // Knee is of the latest objective but so many
 	opened bool // Requests shows one
 	row    monitor.Sample
 	byTTFT bool // Heatmap is of TTFT
@@ -90,14 +100,19 @@ func windows() []time.Duration {
 
 // New returns a view of s, 80 by 24 until the terminal says otherwise.
 func New(s Source, o Options) Model {
-	return Model{source: s, opt: o, inks: newInks(o.Colors), w: 80, h: 24, window: 2}
+	if o.Screens == nil {
+		o.Screens = OfRun()
+	}
+	lab, _ := s.(Experiment)
+	return Model{source: s, lab: lab, opt: o, inks: newInks(o.Colors), w: 80, h: 24, window: 2, screen: o.Screens[0]}
 }
 
 // Messages of the view to itself.
 type (
 	received struct {
-		pic monitor.Picture
-		err error
+		pic   monitor.Picture
+		doing Doing
+		err   error
 	}
 	saved struct {
 		where string
@@ -117,7 +132,11 @@ func (m Model) ask() tea.Cmd {
 	q := m.query()
 	return func() tea.Msg {
 		p, err := m.source.Picture(q)
-		return received{p, err}
+		out := received{pic: p, err: err}
+		if m.lab != nil {
+			out.doing = m.lab.Doing()
+		}
+		return out
 	}
 }
 
@@ -129,7 +148,7 @@ func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, tea.ClearScreen
 	case received:
 		if m.problem = msg.err; msg.err == nil && !m.paused {
-			m.pic, m.have = msg.pic, true
+			m.pic, m.doing, m.have = msg.pic, msg.doing, true
 		}
 		// One message a picture: each makes the program draw a frame.
 		ask := m.ask()
@@ -166,23 +185,45 @@ func (m Model) mouse(msg tea.MouseMsg) Model {
 	}
 	for i, at := range m.tabs() {
 		if msg.X >= at[0] && msg.X < at[1] {
-			return m.show(Screen(i))
+			return m.show(i)
 		}
 	}
 	return m
 }
 
-func (m Model) show(s Screen) Model {
-	m.screen, m.opened, m.help, m.note = s, false, false, ""
+// show chooses the screen at a place among those that there are.
+func (m Model) show(at int) Model {
+	if at < len(m.opt.Screens) {
+		m.screen, m.opened, m.help, m.note, m.cursor = m.opt.Screens[at], false, false, "", 0
+	}
 	return m
 }
 
-// move moves the cursor of Requests.
+// turn is show of the screen so many places on.
+func (m Model) turn(by int) Model {
+	n := len(m.opt.Screens)
+	return m.show((slices.Index(m.opt.Screens, m.screen) + by + n) % n)
+}
+
+// move moves the cursor of lists.
 func (m Model) move(by int) Model {
-	if m.screen == Requests && !m.opened {
-		m.cursor = min(max(m.cursor+by, 0), max(len(m.list())-1, 0))
+	if !m.opened {
+		m.cursor = min(max(m.cursor+by, 0), max(m.listed()-1, 0))
 	}
 	return m
+}
+
+// listed is how many entries the screen lists.
+func (m *Model) listed() int {
+	switch s, c := m.doing.Search, m.doing.Comparison; {
+	case m.screen == Requests:
+		return len(m.list())
+	case m.screen == Knee && s != nil && len(s.Objectives) > 0:
+		return len(m.objective().Trials)
+	case m.screen == Compare && c != nil:
+		return len(c.Arms) - 1
+	}
+	return 0
 }
 
 // typeKey takes keys while a filter is typed.
@@ -208,12 +249,12 @@ func (m Model) key(msg tea.KeyMsg) (tea.Model, tea.Cmd) {
 	switch k := msg.String(); k {
 	case "q", "ctrl+c":
 		return m.quit()
-	case "1", "2", "3", "4", "5", "6":
-		return m.show(Screen(k[0] - '1')), nil
+	case "1", "2", "3", "4", "5", "6", "7", "8":
+		return m.show(int(k[0] - '1')), nil
 	case "tab", "right", "l":
-		return m.show((m.screen + 1) % Screen(NumScreens)), nil
+		return m.turn(1), nil
 	case "shift+tab", "left", "h":
-		return m.show((m.screen + Screen(NumScreens) - 1) % Screen(NumScreens)), nil
+		return m.turn(-1), nil
 	case "?":
 		m.help = !m.help
 	case "p", " ":
@@ -238,6 +279,8 @@ func (m Model) key(msg tea.KeyMsg) (tea.Model, tea.Cmd) {
 		m.failed, m.cursor, m.opened = !m.failed, 0, false
 	case "t":
 		m.byTTFT = !m.byTTFT
+	case "o":
+		m.back, m.cursor = m.back+1, 0
 	case "enter":
 		if l := m.list(); m.screen == Requests && m.cursor < len(l) {
 			m.opened, m.row = true, l[m.cursor]

@@ -112,25 +112,31 @@ var sizes = [][2]int{{80, 24}, {120, 40}, {220, 60}}
 func TestFrames(t *testing.T) {
 	p := seeded()
 	for _, size := range sizes {
-		for i := range tui.NumScreens {
-			name := fmt.Sprintf("%v-%dx%d.txt", tui.Screen(i), size[0], size[1])
+		for i, s := range tui.OfRun() {
+			name := fmt.Sprintf("%v-%dx%d.txt", s, size[0], size[1])
 			t.Run(name, func(t *testing.T) {
-				got := shown(size[0], size[1], tui.Options{Colors: termenv.Ascii}, p, fmt.Sprint(i+1)).View() + "\n"
-				path := filepath.Join("testdata", name)
-				if *update {
-					if err := os.WriteFile(path, []byte(got), 0o666); err != nil {
-						t.Fatal(err)
-					}
-				}
-				want, err := os.ReadFile(path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff(string(want), got); diff != "" {
-					t.Error(diff)
-				}
+				golden(t, name, shown(size[0], size[1], tui.Options{Colors: termenv.Ascii}, p, fmt.Sprint(i+1)).View())
 			})
 		}
+	}
+}
+
+// golden compares a frame with the one in testdata.
+func golden(t *testing.T, name, frame string) {
+	t.Helper()
+	got := frame + "\n"
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -284,8 +290,8 @@ func TestColors(t *testing.T) {
 
 func BenchmarkView(b *testing.B) {
 	p := seeded()
-	for i := range tui.NumScreens {
-		b.Run(tui.Screen(i).String(), func(b *testing.B) {
+	for i, s := range tui.OfRun() {
+		b.Run(s.String(), func(b *testing.B) {
 			b.ReportAllocs()
 			m := shown(220, 60, tui.Options{Colors: termenv.TrueColor}, p, fmt.Sprint(i+1))
 			for b.Loop() {

@@ -59,6 +59,10 @@ func (m *Model) body(w, h int) []string {
 		return m.requests(w, h)
 	case Heatmap:
 		return m.heatmap(w, h)
+	case Knee:
+		return m.knee(w, h)
+	case Compare:
+		return m.compare(w, h)
 	}
 	return m.overview(w, h)
 }
@@ -95,30 +99,33 @@ func (m *Model) progress() string {
 func (m *Model) tabs() [][2]int {
 	x := 1
 	var out [][2]int
-	for s := range Screen(NumScreens) {
-		n := ansi.StringWidth(tabText(s)) + 2
+	for i, s := range m.opt.Screens {
+		n := ansi.StringWidth(tabText(i, s)) + 2
 		out = append(out, [2]int{x, x + n})
 		x += n
 	}
 	return out
 }
 
-func tabText(s Screen) string { return fmt.Sprintf("%d %v", int(s)+1, s) }
+func tabText(at int, s Screen) string { return fmt.Sprintf("%d %v", at+1, s) }
 
 func (m *Model) tabBar() string {
 	var b strings.Builder
 	b.WriteString(" ")
-	for s := range Screen(NumScreens) {
-		text := " " + tabText(s) + " "
+	for i, s := range m.opt.Screens {
+		text := " " + tabText(i, s) + " "
 		switch {
 		case s == m.screen && m.inks.on[chosen] == "":
-			text = "[" + tabText(s) + "]"
+			text = "[" + tabText(i, s) + "]"
 		case s == m.screen:
 			text = m.inks.write(chosen, text)
 		}
 		b.WriteString(text)
 	}
 	side := "last " + windowText(windows()[m.window]) + " "
+	if m.screen == Knee || m.screen == Compare {
+		return ends(b.String(), "", m.w)
+	}
 	if f := m.filter.String(); f != "" {
 		side = m.inks.write(warn, "/"+clean(f)) + "  " + side
 	}
@@ -177,6 +184,10 @@ func (m *Model) keys() string {
 		s += "f slowest/failed  ↑↓ enter  "
 	case Heatmap:
 		s += "t TTFT/E2E  "
+	case Knee:
+		s = "? help  p pause  s save  ↑↓ trials  o objective  "
+	case Compare:
+		s = "? help  p pause  s save  ↑↓ arms  "
 	}
 	if m.opt.Stop == nil {
 		s += "q quit"
@@ -194,13 +205,14 @@ func (m *Model) helpText() []string {
 		quit = "drain, then report; twice: stop now"
 	}
 	for _, l := range [][2]string{
-		{"1 to 6, tab, click", "choose a screen"},
+		{"1 to " + fmt.Sprint(len(m.opt.Screens)) + ", tab, click", "choose a screen"},
 		{"+ and -", "longer, shorter window: 10 s to 5 min of run time"},
 		{"p", "pause the view; the load goes on"},
 		{"/", "filter by class, tenant, arm, replica, outcome; esc: all"},
 		{"s", "save the picture as JSON and as text"},
 		{"f, up, down, enter", "Requests: slowest or failed; open one"},
 		{"t", "Heatmap: TTFT or E2E"},
+		{"o", "Knee: the next objective"},
 		{"q", quit},
 	} {
 		out = append(out, "   "+k.write(accent, fit(l[0], 20))+"  "+l[1])

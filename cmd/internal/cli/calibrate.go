@@ -137,7 +137,7 @@ func (c *calibration) run(rate float64, d time.Duration) (*rung, error) {
 	quiet := *c.env
 	quiet.Stderr, quiet.Terminal = io.Discard, false
 	run := trial{plan: p}
-	m := run.make(&quiet)
+	m := run.make(&quiet, liveFlags{})
 	if m.err != nil {
 		return nil, m.err
 	}

@@ -28,6 +28,7 @@ func newCompare(env *Env) *cobra.Command {
 	var arms armFlags
 	var named, objective, preset, split string
 	var flags *planFlags
+	var live liveFlags
 	c := &cobra.Command{
 		Use:   "compare",
 		Short: "offer the same load to several routers, URLs or engines, and tell how they differ",
@@ -75,7 +76,8 @@ seed, whose rows name the arm.`,
 			if err != nil {
 				return err
 			}
-			x.scenario = s
+			x.scenario, x.live = s, live
+			x.live.hold(env)
 			return x.execute(env, asJSON)
 		},
 	}
@@ -93,7 +95,8 @@ seed, whose rows name the arm.`,
 	c.Flags().StringVar(&objective, "knee", "", "search the knee of each arm, too, with the same seeds: the highest rate at which this objective holds, such as 'ttft p(95) <= 2s, tpot p(95) <= 50ms'")
 	c.Flags().StringVar(&preset, "knee-preset", "ci", "smoke, ci or report: 300, 1000 or 5000 requests a trial of --knee, a tolerance of 10, 5 or 2 %")
 	c.Flags().StringVar(&split, "split", "", "run both of two routers in one pool, too, each with half of the load by request or by session, and tell how far off what a canary says is")
-	flags.also = []string{"json", "seeds", "arm", "scenario", "knee", "knee-preset", "split"}
+	live.addLab(c)
+	flags.also = []string{"json", "seeds", "arm", "scenario", "knee", "knee-preset", "split", "tui"}
 	return c
 }
 
@@ -107,6 +110,7 @@ type comparison struct {
 
 	scenario *scenario   // nil: none
 	knees    []*sweepRun // of the arms; none: not asked for
+	live     liveFlags
 }
 
 // comparison resolves the plans of all runs and checks them before any is begun.
@@ -206,12 +210,20 @@ func (x *comparison) execute(env *Env, asJSON bool) error {
 	}
 	results := make([]*compare.Trial, len(x.all))
 	var done atomic.Int64
-	r := trials{env: env, done: func(i int, _ *trial, m made) {
+	var l *compareLab
+	r := trials{env: env, done: func(i int, t *trial, m made) {
 		results[i] = m.Trial
 		done.Add(1)
+		l.ended(i, t, m)
 	}}
-	stop := func() {}
-	if virtual(&x.all[0].plan) {
+	l, stop := x.show(env, &x.live, &r)
+	if l != nil {
+		defer stop() // a panic must not leave the terminal as it is
+		r.begun = func(t *trial) error {
+			l.begins(t)
+			return nil
+		}
+	} else if virtual(&x.all[0].plan) {
 		stop = showTrials(env, len(x.all), func() int { return int(done.Load()) })
 	} else {
 		r.begun = func(t *trial) error {

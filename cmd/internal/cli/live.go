@@ -24,6 +24,8 @@ type liveFlags struct {
 	tui    bool
 	listen string
 	held   *heldBack // stderr, which a view of the whole screen keeps back
+	// elsewhere, if not nil, is given the run for a view that others have made.
+	elsewhere func(*board)
 }
 
 func (l *liveFlags) add(c *cobra.Command) {
@@ -75,6 +77,9 @@ func (s *session) openViews(env *Env) (*views, error) {
 	v := new(views)
 	if s.live.tui {
 		v.boards = append(v.boards, s.newBoard())
+	}
+	if s.live.elsewhere != nil {
+		s.live.elsewhere(v.boards[0])
 	}
 	if s.live.listen != "" {
 		b := s.newBoard()
@@ -138,7 +143,9 @@ func (v *views) session(r *record.Session) {
 // show shows the run until stop is called: on the whole screen, or by lines.
 func (v *views) show(env *Env, s *session) (stop func()) {
 	var ends []func()
-	if s.live.tui {
+	switch {
+	case s.live.elsewhere != nil:
+	case s.live.tui:
 		s.live.held.hold()
 		p, closeScreen := showOn(env, func(stale func() bool) tui.Model {
 			return tui.New(v.boards[0], tui.Options{
@@ -153,7 +160,7 @@ func (v *views) show(env *Env, s *session) (stop func()) {
 				fmt.Fprintf(env.Stderr, "goodput: --tui: %v\n", err)
 			}
 		})
-	} else {
+	default:
 		ends = append(ends, showProgress(env, s.monitor, s.stamp))
 	}
 	if v != nil && v.server != nil {

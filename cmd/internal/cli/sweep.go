@@ -20,6 +20,7 @@ import (
 func newSweep(env *Env) *cobra.Command {
 	var asJSON, printPlan bool
 	var flags *planFlags
+	var live liveFlags
 	c := &cobra.Command{
 		Use:   "sweep",
 		Short: "find the highest rate at which an objective holds, and the curve around it",
@@ -58,10 +59,12 @@ Without an objective it prints the curve over a grid of rates, and where it bend
 			if err != nil {
 				return err
 			}
+			live.hold(env)
 			s, err := newSweepRun(env, p)
 			if err != nil {
 				return err
 			}
+			s.live = live
 			if printPlan {
 				text, err := p.YAML()
 				if err == nil {
@@ -78,7 +81,8 @@ Without an objective it prints the curve over a grid of rates, and where it bend
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	c.Flags().BoolVar(&printPlan, "print-plan", false, "print the plan and stop")
-	flags.also = []string{"json", "print-plan"}
+	live.addLab(c)
+	flags.also = []string{"json", "print-plan", "tui"}
 	return c
 }
 
@@ -91,6 +95,8 @@ type sweepRun struct {
 	runner     *trialRunner
 	out        render.Sweep
 	arm        string // its name in a comparison; empty: by what is loaded
+	live       liveFlags
+	lab        *sweepLab // nil: nobody looks on
 }
 
 func newSweepRun(env *Env, p plan.Plan) (*sweepRun, error) {
@@ -188,6 +194,10 @@ func (s *sweepRun) config(ctx context.Context) (knee.Config, error) {
 // progress tells of a trial that has ended: on a terminal in one line, and against a
 // server, where trials take their time, in one line each.
 func (s *sweepRun) progress(t knee.Trial) {
+	if s.lab != nil {
+		s.lab.ended(t)
+		return
+	}
 	line := fmt.Sprintf("seed %d  %.4g/s  %s  %s", t.Seed, t.Rate, render.Verdict(&t), t.Stop)
 	switch {
 	case s.env.Terminal:
@@ -223,9 +233,12 @@ func (s *sweepRun) perform() (failure, err error) {
 	if err != nil {
 		return nil, err
 	}
+	stop := s.show()
+	defer stop() // a panic must not leave the terminal as it is
 	ctx, release := s.interruptible()
 	failure = s.search(ctx)
 	release()
+	stop()
 	if s.env.Terminal {
 		fmt.Fprint(s.env.Stderr, clearLine)
 	}
@@ -275,11 +288,13 @@ func (s *sweepRun) search(ctx context.Context) error {
 		return s.ramp(ctx, c)
 	}
 	for i := range s.objectives {
+		s.lab.objective(s.objectives[i].String())
 		k, err := knee.Find(ctx, &prober{s.runner, s.objectives[i]}, c)
 		s.out.Knees = append(s.out.Knees, render.SweepKnee{SLO: s.objectives[i].String(), Knee: k})
 		if err != nil {
 			return err
 		}
+		s.lab.found(&k)
 	}
 	return nil
 }
@@ -314,6 +329,7 @@ func (s *sweepRun) grid(ctx context.Context, c knee.Config) error {
 		if len(s.objectives) > 0 {
 			k.SLO = list[i].String()
 		}
+		s.lab.objective(k.SLO)
 		var err error
 		if k.Zero, err = p.Zero(ctx); err != nil {
 			return err

@@ -36,6 +36,8 @@ type trialRunner struct {
 	// whole trials are not ended by their verdict or by a growing backlog, so that their
 	// figures are of all requests.
 	whole bool
+	// look, if not nil, is called when a trial begins, and over when it has ended.
+	look func(*session, *dispatch.Config, *knee.Trial) (over func())
 
 	warmFor time.Duration // --warmup
 	warmN   int
@@ -377,6 +379,9 @@ func (p *prober) Trial(ctx context.Context, seed uint64, rate float64) (knee.Tri
 		return out, err
 	}
 	c.Source, c.Record = source, l.take
+	if p.look != nil {
+		defer p.look(x, &c, &out)()
+	}
 	if l.d, err = dispatch.New(c); err != nil {
 		return out, err
 	}

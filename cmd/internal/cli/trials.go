@@ -33,7 +33,8 @@ type made struct {
 // after the other. An interrupt ends those under way, as it does a run, and no others
 // are begun.
 type trials struct {
-	env *Env
+	env  *Env
+	live liveFlags // who looks on
 	// begun is called before a trial, on its goroutine, one at a time.
 	begun func(t *trial) error
 	// done is called with each one that has ended, one at a time.
@@ -145,7 +146,7 @@ func (r *trials) work(env *Env, all []trial) error {
 			return err
 		}
 		t := &all[i]
-		m := t.make(env)
+		m := t.make(env, r.live)
 		r.mu.Lock()
 		if m.err != nil {
 			r.next = len(all)
@@ -159,7 +160,7 @@ func (r *trials) work(env *Env, all []trial) error {
 }
 
 // make runs the trial and reads its figures back.
-func (t *trial) make(env *Env) made {
+func (t *trial) make(env *Env, live liveFlags) made {
 	slo, err := observe.ParseSLO(sloItems(&t.plan))
 	if err != nil {
 		return made{err: fmt.Errorf("--goodput: %w", err)}
@@ -172,7 +173,7 @@ func (t *trial) make(env *Env) made {
 	if err != nil {
 		return made{err: err}
 	}
-	s.sessions, s.arm, s.trial = sessions, t.arm, t.n
+	s.sessions, s.arm, s.trial, s.live = sessions, t.arm, t.n, live
 	if err := s.open(env); err != nil {
 		return made{err: err}
 	}

@@ -11,12 +11,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/muesli/termenv"
 	"github.com/spf13/cobra"
 
 	"goodput/loadgen/clock"
 	"goodput/loadgen/monitor"
 	"goodput/loadgen/plan"
 	"goodput/loadgen/record"
+	"goodput/report/compare"
 	"goodput/report/tui"
 )
 
@@ -27,8 +29,9 @@ func newWatch(env *Env) *cobra.Command {
 		Short: "show a run that goes on, or replay one that is over",
 		Long: `Watch shows the views of run --tui: of a run directory that another process is
 writing, of a finished one, which it replays, or of the address of a run with
---monitor-listen. It writes nothing into the run. Without a terminal it prints a
-line every five seconds.`,
+--monitor-listen. Of a sweep or a comparison that is over it shows the curve or the
+arms. It writes nothing into the run. Without a terminal it prints a line every five
+seconds.`,
 		Example: "  goodput watch runs/a\n  goodput watch runs/a --speed 10\n  goodput watch http://127.0.0.1:9100",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -55,9 +58,17 @@ func openWatch(name string, speed plan.Speed) (tui.Source, error) {
 	if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") {
 		return &remote{base: name}, nil
 	}
+	if x, ok, err := compare.ReadIndex(name); err != nil {
+		return nil, err
+	} else if ok {
+		return openComparison(name, &x, filepath.Base(name))
+	}
 	run, err := record.Open(name)
 	if err != nil {
 		return nil, err
+	}
+	if run.Manifest.Load[record.LoadKind] == record.Sweep {
+		return openSweep(run, filepath.Base(name)+": "+run.Manifest.Target["text"])
 	}
 	p, err := recordedPlan(name)
 	if err != nil {
@@ -79,7 +90,7 @@ func watchScreen(env *Env, source tui.Source) error {
 	signals, release := env.interrupts()
 	defer release()
 	p, closeScreen := showOn(env, func(stale func() bool) tui.Model {
-		return tui.New(source, tui.Options{Colors: tui.Colors(env.Getenv), Stale: stale, Save: saver(".")})
+		return tui.New(source, tui.Options{Colors: tui.Colors(env.Getenv), Screens: screensFor(source), Stale: stale, Save: saver(".")})
 	})
 	defer closeScreen()
 	select {
@@ -90,8 +101,27 @@ func watchScreen(env *Env, source tui.Source) error {
 	}
 }
 
+// screensFor are the screens of what is watched.
+func screensFor(source tui.Source) []tui.Screen {
+	x, ok := source.(tui.Experiment)
+	switch {
+	case !ok:
+		return nil
+	case x.Doing().Comparison != nil:
+		return []tui.Screen{tui.Compare}
+	}
+	return []tui.Screen{tui.Knee}
+}
+
 // watchLines prints progress until the run is over, or a signal comes.
 func watchLines(env *Env, source tui.Source) error {
+	if screens := screensFor(source); screens != nil {
+		text, err := tui.Frame(source, tui.Options{Colors: termenv.Ascii, Screens: screens}, 120, 40)
+		if err == nil {
+			_, err = fmt.Fprintln(env.Stdout, text)
+		}
+		return err
+	}
 	signals, release := env.interrupts()
 	defer release()
 	lines := make(chan error, 1)

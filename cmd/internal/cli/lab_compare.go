@@ -1,0 +1,185 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"goodput/loadgen/monitor"
+	"goodput/loadgen/record"
+	"goodput/report/compare"
+	"goodput/report/tui"
+)
+
+// compareLab follows a comparison. Each change is a new value, which screens may keep.
+// A nil one follows nothing.
+type compareLab struct {
+	*lab
+	x        *comparison
+	results  []*compare.Trial // as those of the comparison
+	underWay []string
+}
+
+// show begins the view of the comparison; stop ends it.
+func (x *comparison) show(env *Env, live *liveFlags, r *trials) (l *compareLab, stop func()) {
+	if !live.tui {
+		return nil, func() {}
+	}
+	l = &compareLab{lab: newLab(x.dir, len(x.all)), x: x, results: make([]*compare.Trial, len(x.all))}
+	l.publish()
+	real := !virtual(&x.all[0].plan)
+	if real {
+		r.live = liveFlags{tui: true, elsewhere: l.watch}
+	}
+	return l, l.show(env, live, screensOf(tui.Compare, real), x.dir)
+}
+
+func (l *compareLab) named(t *trial) string { return fmt.Sprintf("%s seed %d", t.arm, t.plan.Seed) }
+
+// begins notes that a run begins.
+func (l *compareLab) begins(t *trial) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.underWay = append(slices.Clone(l.underWay), l.named(t))
+	l.publish()
+}
+
+// ended takes a run that has.
+func (l *compareLab) ended(i int, t *trial, m made) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.run = nil
+	l.underWay = slices.DeleteFunc(slices.Clone(l.underWay), func(s string) bool { return s == l.named(t) })
+	l.results[i] = m.Trial
+	l.done++
+	l.publish()
+}
+
+// publish shows what has changed; the lock is held.
+func (l *compareLab) publish() {
+	l.doing.Comparison = l.x.shown(l.results)
+	l.doing.Comparison.UnderWay = l.underWay
+}
+
+// shown is what screens show of the runs that there are. Figures are of the seeds that
+// all arms have run.
+func (x *comparison) shown(results []*compare.Trial) *tui.Comparison {
+	s := x.set(results)
+	out := &tui.Comparison{Seeds: len(s.Seeds)}
+	for a, name := range s.Arms {
+		arm := tui.Arm{Name: name}
+		for _, t := range s.Trials[a] {
+			if t != nil {
+				arm.Done++
+			}
+		}
+		out.Arms = append(out.Arms, arm)
+	}
+	fillComparison(out, s)
+	return out
+}
+
+// fillComparison adds the figures of the seeds of s that all arms have run.
+func fillComparison(out *tui.Comparison, s *compare.Set) {
+	paired := &compare.Set{Dir: s.Dir, Arms: s.Arms, Trials: make([][]*compare.Trial, len(s.Arms))}
+	for i, seed := range s.Seeds {
+		if slices.ContainsFunc(s.Trials, func(row []*compare.Trial) bool { return row[i] == nil }) {
+			continue
+		}
+		paired.Seeds = append(paired.Seeds, seed)
+		for a := range s.Arms {
+			t := s.Trials[a][i]
+			paired.Trials[a] = append(paired.Trials[a], t)
+			if h := t.Report.Health; !h.Valid() {
+				out.Invalid = append(out.Invalid, fmt.Sprintf("%s, seed %d (%s): %s", s.Arms[a], seed, h.Verdict, strings.Join(h.Why, "; ")))
+			}
+		}
+	}
+	if out.Paired = len(paired.Seeds); out.Paired == 0 {
+		return
+	}
+	pairs := paired.Pairs()
+	for i := range pairs {
+		p := &pairs[i]
+		n := len(out.Figures)
+		if n == 0 || out.Figures[n-1].Title != p.Title {
+			out.Figures = append(out.Figures, tui.Figure{Title: p.Title, Base: figureText(p, p.BaseMean)})
+		}
+	}
+	for i := range out.Figures { // a figure that only some arms have
+		f := &out.Figures[i]
+		cells := make([]tui.Difference, len(s.Arms)-1)
+		for j := range cells {
+			cells[j] = tui.Difference{Mean: "-", Change: "-", Value: monitor.None(), Lo: monitor.None(), Hi: monitor.None()}
+		}
+		for j := range pairs {
+			if pairs[j].Title == f.Title {
+				cells[slices.Index(s.Arms, pairs[j].Arm)-1] = difference(&pairs[j])
+			}
+		}
+		f.Cells = cells
+	}
+}
+
+func figureText(p *compare.Pair, v float64) string { return compare.Format(p.Title, v) }
+
+// difference is how an arm differs, and whether that is conclusive.
+func difference(p *compare.Pair) tui.Difference {
+	out := tui.Difference{
+		Mean: figureText(p, p.ArmMean), Change: p.Change(), Verdict: tui.Inconclusive,
+		Value: monitor.None(), Lo: monitor.None(), Hi: monitor.None(),
+	}
+	if p.Ratio {
+		out.Value, out.Lo, out.Hi = monitor.Number(p.Value-1), monitor.Number(p.Lo-1), monitor.Number(p.Hi-1)
+	}
+	switch {
+	case math.IsNaN(p.Value) || out.Change == "the same":
+		out.Verdict = tui.NoVerdict
+	case !p.Conclusive() || p.ArmMean == p.BaseMean:
+	case p.Better():
+		out.Verdict = tui.Better
+	default:
+		out.Verdict = tui.Worse
+	}
+	return out
+}
+
+// openComparison reads the runs of a comparison.
+func openComparison(dir string, x *compare.Index, title string) (*finished, error) {
+	s := &compare.Set{Dir: dir, Seeds: x.Seeds, Trials: make([][]*compare.Trial, len(x.Arms))}
+	c := &tui.Comparison{Seeds: len(x.Seeds)}
+	for a, arm := range x.Arms {
+		s.Arms = append(s.Arms, arm.Name)
+		s.Trials[a] = make([]*compare.Trial, len(x.Seeds))
+		c.Arms = append(c.Arms, tui.Arm{Name: arm.Name})
+	}
+	for _, e := range x.Runs {
+		name := filepath.Join(dir, e.Dir)
+		r, err := loadReport(name)
+		if err != nil {
+			return nil, err
+		}
+		p, err := recordedPlan(name)
+		if err != nil {
+			return nil, err
+		}
+		a := slices.Index(s.Arms, e.Arm)
+		s.Trials[a][slices.Index(x.Seeds, e.Seed)] = newTrial(&p, e.Arm, r)
+		c.Arms[a].Done++
+	}
+	fillComparison(c, s)
+	out := &finished{pic: monitor.Blank(title), doing: tui.Doing{Comparison: c}}
+	out.pic.State = "over"
+	if len(x.Runs) < len(x.Arms)*len(x.Seeds) {
+		out.pic.State = string(record.Interrupted)
+	}
+	return out, nil
+}
