@@ -18,14 +18,17 @@ import (
 // It keeps the spans given to NewChat, which must not change while the Chat or one of
 // its readers is in use. It is safe for concurrent use.
 type Chat struct {
-	spans []datasets.Span
-	size  int64
+	spans  []datasets.Span
+	quotes []datasets.Quote
+	size   int64
 }
 
-// NewChat returns the messages of the spans. It generates no text yet.
-func NewChat(spans []datasets.Span) Chat {
-	c := Chat{spans: spans}
-	s := script{spans: spans}
+// NewChat returns the messages of the spans. It generates no text yet. quotes are
+// answers among the spans, in their order, that have been given: each is a message of
+// its own, with the text and the calls that it had.
+func NewChat(spans []datasets.Span, quotes ...datasets.Quote) Chat {
+	c := Chat{spans: spans, quotes: quotes}
+	s := script{spans: spans, quotes: quotes}
 	for s.more() {
 		for _, p := range s.pieces {
 			c.size += p.size()
@@ -39,16 +42,9 @@ func (c Chat) Len() int64 { return c.size }
 
 // Reader returns a reader of the whole JSON. Every call starts anew. The text is
 // generated into the caller's buffer, so a prompt of any length costs no memory.
-func (c Chat) Reader() io.Reader { return &chatReader{script: script{spans: c.spans}} }
-
-// piece is a part of the JSON: a frame as it stands, or tokens from token from of a key's text.
-type piece struct {
-	frame        string
-	key          uint64
-	from, tokens int
+func (c Chat) Reader() io.Reader {
+	return &chatReader{script: script{spans: c.spans, quotes: c.quotes}}
 }
-
-func (p *piece) size() int64 { return int64(len(p.frame)) + int64(p.tokens)*tokenBytes }
 
 // chatReader is a position in the JSON. It belongs to one goroutine.
 type chatReader struct {
@@ -71,14 +67,9 @@ func (r *chatReader) Read(p []byte) (int, error) {
 			continue
 		}
 		at := &r.left[0]
-		part := p[n:min(int64(len(p)), int64(n)+at.size()-r.off)]
-		if at.tokens > 0 {
-			fill(part, newContent(at.key), int64(at.from)*tokenBytes+r.off)
-		} else {
-			copy(part, at.frame[r.off:])
-		}
-		n += len(part)
-		if r.off += int64(len(part)); r.off == at.size() {
+		k := at.read(p[n:], r.off)
+		n += k
+		if r.off += int64(k); r.off == at.size() {
 			r.left, r.off = r.left[1:], 0
 		}
 	}

@@ -4,14 +4,17 @@ import "goodput/datasets"
 
 // script divides a prompt into messages, and these into pieces.
 type script struct {
-	spans  []datasets.Span // what is left
-	pieces []piece         // of the messages that more has found
+	spans  []datasets.Span  // what is left
+	quotes []datasets.Quote // among them
+	pieces []piece          // of the messages that more has found
 	begun  bool
 	ended  bool
 	// caller is the key of the answer that called tools, and calls how many, if the
-	// results are what comes next.
+	// results are what comes next. given are the calls that a server made; nil: they
+	// are as planned.
 	caller uint64
 	calls  int
+	given  []datasets.Call
 }
 
 // more finds the pieces of the next run of a role; false: there is nothing left.
@@ -28,10 +31,16 @@ func (s *script) more() bool {
 		s.ended = true
 		return true
 	}
+	if q := said(&s.quotes, s.spans[0]); q != nil {
+		s.spans = s.spans[1:]
+		s.quote(q)
+		return true
+	}
 	run, role := s.run()
 	s.spans = s.spans[len(run):]
 	switch role {
 	case datasets.Assistant:
+		s.given = nil
 		s.calls = min(s.wanted(), tokensOf(run))
 		s.caller = run[len(run)-1].Key
 		s.answer(run)
@@ -50,7 +59,7 @@ func (s *script) more() bool {
 }
 
 // run is the spans of the next role. Results that no answer has called for are the
-// user's.
+// user's. A quoted answer is no part of another one.
 func (s *script) run() ([]datasets.Span, datasets.Role) {
 	as := func(r datasets.Role) datasets.Role {
 		if r == datasets.Tool && s.calls == 0 {
@@ -60,7 +69,7 @@ func (s *script) run() ([]datasets.Span, datasets.Role) {
 	}
 	role := as(s.spans[0].Role)
 	n := 1
-	for n < len(s.spans) && as(s.spans[n].Role) == role {
+	for n < len(s.spans) && as(s.spans[n].Role) == role && datasets.Quoted(s.quotes, s.spans[n]) < 0 {
 		n++
 	}
 	return s.spans[:n], role
@@ -126,6 +135,45 @@ func (s *script) answer(run []datasets.Span) {
 	s.frame(`}`)
 }
 
+// quote is an assistant's message as a server gave it. What tools return after it is for
+// the calls that it has, and the user's if it has none.
+func (s *script) quote(q *datasets.Quote) {
+	s.calls, s.given = len(q.Calls), q.Calls
+	s.open(datasets.Assistant)
+	if len(q.Reasoning) > 0 {
+		s.frame(`,"`)
+		s.frame(q.Field)
+		s.frame(`":"`)
+		s.raw(q.Reasoning)
+		s.frame(`"`)
+	}
+	if len(q.Text) == 0 && s.calls > 0 {
+		s.frame(`,"content":null`)
+	} else {
+		s.frame(`,"content":"`)
+		s.raw(q.Text)
+		s.frame(`"`)
+	}
+	for i := range q.Calls {
+		c := &q.Calls[i]
+		if i == 0 {
+			s.frame(`,"tool_calls":[{"id":"`)
+		} else {
+			s.frame(`,{"id":"`)
+		}
+		s.raw(c.ID)
+		s.frame(`","type":"function","function":{"name":"`)
+		s.raw(c.Name)
+		s.frame(`","arguments":"`)
+		s.raw(c.Arguments)
+		s.frame(`"}}`)
+	}
+	if s.calls > 0 {
+		s.frame(`]`)
+	}
+	s.frame(`}`)
+}
+
 // results are the messages of tools, one for each call. The first ones have a token more,
 // if the tokens cannot be divided.
 func (s *script) results(run []datasets.Span) {
@@ -133,7 +181,11 @@ func (s *script) results(run []datasets.Span) {
 	for i := range s.calls {
 		s.open(datasets.Tool)
 		s.frame(`,"tool_call_id":"`)
-		s.frame(callID(s.caller, i))
+		if s.given != nil {
+			s.raw(s.given[i].ID)
+		} else {
+			s.frame(callID(s.caller, i))
+		}
 		s.frame(`","content":"`)
 		to := from + n/s.calls
 		if i < n%s.calls {
@@ -159,6 +211,12 @@ func (s *script) open(role datasets.Role) {
 }
 
 func (s *script) frame(json string) { s.pieces = append(s.pieces, piece{frame: json}) }
+
+func (s *script) raw(b []byte) {
+	if len(b) > 0 {
+		s.pieces = append(s.pieces, piece{raw: b})
+	}
+}
 
 // text adds tokens from to to of a run.
 func (s *script) text(run []datasets.Span, from, to int) {
