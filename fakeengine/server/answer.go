@@ -136,6 +136,20 @@ func (a *answer) appendWords(dst []byte, from, to int) []byte {
 	return a.appendText(dst, from*wordLen, to*wordLen)
 }
 
+// appendTokenIDs appends the field of the numbers of tokens from to to.
+func (a *answer) appendTokenIDs(dst []byte, from, to int) []byte {
+	dst = append(dst, `,"token_ids":[`...)
+	for i := from; i < to; i++ {
+		if i > from {
+			dst = append(dst, ',')
+		}
+		var word [wordLen]byte
+		putWord(word[:], a.key, i)
+		dst = strconv.AppendUint(dst, uint64(wordID(&word)), 10)
+	}
+	return append(dst, ']')
+}
+
 // call is the number of the tool call that token i is in, and the first of its
 // tokens.
 func (a *answer) call(i int) (number, first int) {

@@ -11,6 +11,7 @@ type chunks struct {
 	head       []byte // `data: {"id":...,` up to the value of choices; common to all
 	logprobs   int    // alternatives to a token; noLogprobs: none
 	continuous bool   // usage in every event
+	tokenIDs   bool   // the numbers of the tokens in every event that has some
 	prompt     int    // tokens, for such usage
 	// Of the responses API: how the answer ended, and which it is.
 	ending   string
@@ -33,6 +34,7 @@ const doneMarker = "data: [DONE]\n\n"
 // JSON strings, created is in Unix seconds.
 func (c *chunks) begin(a api, id, model []byte, created int64, r *request, prompt int) {
 	c.api, c.logprobs, c.continuous, c.prompt = a, r.logprobs, r.continuousUsage, prompt
+	c.tokenIDs = r.tokenIDs
 	object := "text_completion"
 	switch a {
 	case chat:
@@ -64,7 +66,7 @@ func (c *chunks) lay(s *script) {
 	} else {
 		s.event = append(s.event, `","logprobs":null,"finish_reason":null,"stop_reason":null}],"usage":null}`+"\n\n"...)
 	}
-	s.plain = c.logprobs == noLogprobs && !c.continuous && s.hold == 0
+	s.plain = c.logprobs == noLogprobs && !c.continuous && !c.tokenIDs && s.hold == 0
 }
 
 func (c *chunks) appendChoice(dst []byte, s *script) []byte {
@@ -130,6 +132,9 @@ func (c *chunks) appendEvent(dst []byte, s *script, k kind, from, to int) []byte
 		dst = append(dst, `","logprobs":`...)
 	}
 	dst = appendLogprobs(dst, c.api, &s.answer, from, to, c.logprobs)
+	if c.tokenIDs {
+		dst = s.appendTokenIDs(dst, from, to)
+	}
 	dst = append(dst, `,"finish_reason":`...)
 	last := to == s.tokens
 	if last {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"goodput/loadgen/wire"
 )
 
@@ -161,10 +163,45 @@ func TestChunksAllocateNothing(t *testing.T) {
 	}
 }
 
+// The numbers of an answer's tokens are those that a prompt of its text has.
+func TestTokenIDsOfAnAnswer(t *testing.T) {
+	r := request{logprobs: noLogprobs, maxTokens: 3, tokenIDs: true}
+	c := newSheet(completions, r)
+	type answer struct {
+		Choices []struct {
+			Text string
+			IDs  []uint32 `json:"token_ids"`
+		}
+	}
+	var text string
+	var ids []uint32
+	for i := range r.maxTokens {
+		raw := strings.TrimPrefix(string(c.appendTokens(nil, &c.script, i, i+1)), "data: ")
+		var a answer
+		if err := json.Unmarshal([]byte(raw), &a); err != nil {
+			t.Fatalf("%v in %s", err, raw)
+		}
+		text += a.Choices[0].Text
+		ids = append(ids, a.Choices[0].IDs...)
+	}
+	var whole answer
+	raw := appendWhole(nil, completions, []byte(`"i"`), []byte(`"m"`), 1, []choice{{script: c.script}}, &r, &usage{factor: 1})
+	if err := json.Unmarshal(raw, &whole); err != nil {
+		t.Fatalf("%v in %s", err, raw)
+	}
+	k := tokenizer{keep: true}
+	k.text(text)
+	for _, got := range [][]uint32{ids, whole.Choices[0].IDs} {
+		if diff := cmp.Diff(k.kept, got); diff != "" {
+			t.Errorf("numbers of %q (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
 func TestWholeAnswer(t *testing.T) {
 	for _, a := range []api{completions, chat} {
 		c := choice{script: newChunks(a, 3).script}
-		raw := appendWhole(nil, a, []byte(`"i"`), []byte(`"m"`), 1, []choice{c}, noLogprobs, &usage{prompt: 5, output: 3, cached: 4, factor: 1})
+		raw := appendWhole(nil, a, []byte(`"i"`), []byte(`"m"`), 1, []choice{c}, &request{logprobs: noLogprobs}, &usage{prompt: 5, output: 3, cached: 4, factor: 1})
 		var got struct {
 			ID, Object, Model string
 			Choices           []struct {

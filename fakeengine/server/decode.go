@@ -46,6 +46,7 @@ type request struct {
 	includeUsage    bool // a last chunk with the token counts
 	continuousUsage bool // and the counts so far in every chunk
 	logprobs        int  // alternatives to each token; noLogprobs: none
+	tokenIDs        bool // the numbers of a completion's tokens beside its text
 	shape           shape
 	calls           []string // names of functions, as JSON strings; nil without calls
 	stop            stopRule
@@ -97,6 +98,7 @@ type body struct {
 	CacheSalt    *string         `json:"cache_salt"`
 	Tools        []tool          `json:"tools"`
 	Priority     *int            `json:"priority"`
+	TokenIDs     bool            `json:"return_token_ids"`
 
 	// What follows would change the shape of the answer, so it is refused.
 	BestOf *int `json:"best_of"`
@@ -182,6 +184,7 @@ func (d *decoder) decode(a api, raw []byte, t *tokenizer) (request, *apiError) {
 		return r, err
 	}
 	r.stream, r.choices = b.Stream, 1
+	r.tokenIDs = b.TokenIDs && a == completions
 	if b.N != nil {
 		r.choices = *b.N
 	}

@@ -54,6 +54,8 @@ func TestDecode(t *testing.T) {
 		},
 		{"no usage without a stream", completions, `{"prompt":"a","stream_options":{"include_usage":true,"continuous_usage_stats":true}}`, request{maxTokens: 16}, 1},
 		{"usage all along", completions, `{"prompt":"a","stream":true,"stream_options":{"include_usage":true,"continuous_usage_stats":true}}`, request{maxTokens: 16, stream: true, includeUsage: true, continuousUsage: true}, 1},
+		{"numbers of the answer's tokens", completions, `{"prompt":"a","return_token_ids":true}`, request{maxTokens: 16, tokenIDs: true}, 1},
+		{"a chat has none", chat, `{"messages":[{"role":"user","content":"a"}],"max_tokens":1,"return_token_ids":true}`, request{maxTokens: 1}, 1},
 		{"usage all along needs usage", completions, `{"prompt":"a","stream":true,"stream_options":{"continuous_usage_stats":true}}`, request{maxTokens: 16, stream: true}, 1},
 		{"n", completions, `{"prompt":"a","n":3,"best_of":3}`, request{maxTokens: 16, choices: 3}, 1},
 		{"adapter", completions, `{"model":"lora","prompt":"a"}`, request{model: servedModel{adapter: 1, adapterName: "lora"}, maxTokens: 16}, 1},

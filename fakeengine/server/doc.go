@@ -54,6 +54,9 @@
 //     they share the prompt's blocks. usage counts the prompt once.
 //   - logprobs have the shape of either API. Every word is as likely as any other,
 //     so every logprob is -16 ln 2, and the alternatives are other words.
+//   - return_token_ids adds token_ids to what a completion says: the numbers that
+//     /tokenize has for its words, so that a prompt of numbers can quote it. Those of the
+//     prompt, and of a chat, are left out.
 //   - One prompt per request. echo, and a best_of that is not n, are refused;
 //     sampling, tool_choice and response formats are ignored.
 //   - usage has prompt_tokens_details.cached_tokens even if it is 0; with several

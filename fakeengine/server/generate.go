@@ -362,7 +362,7 @@ func (x *exchange) usage(factor float64) *usage {
 // whole sends the answer as one object.
 func (x *exchange) whole(box mailbox) {
 	st := x.st
-	st.buf = appendWhole(st.buf[:0], x.truth.api, x.id, x.req.model.name, x.birth, st.choices, x.req.logprobs, x.usage(box.factor))
+	st.buf = appendWhole(st.buf[:0], x.truth.api, x.id, x.req.model.name, x.birth, st.choices, &x.req, x.usage(box.factor))
 	for i := range st.choices {
 		st.choices[i].laid = st.choices[i].tokens
 	}

@@ -32,7 +32,7 @@ func (u *usage) say(n int) int64 { return int64(math.Round(float64(n) * u.factor
 
 // appendWhole appends the answer as one object, for a request that did not ask
 // for a stream.
-func appendWhole(dst []byte, a api, id, model []byte, created int64, choices []choice, logprobs int, u *usage) []byte {
+func appendWhole(dst []byte, a api, id, model []byte, created int64, choices []choice, r *request, u *usage) []byte {
 	switch a {
 	case responses:
 		return appendResponse(dst, id, model, created, &choices[0].script, u)
@@ -58,7 +58,10 @@ func appendWhole(dst []byte, a api, id, model []byte, created int64, choices []c
 			dst = append(dst, '"')
 		}
 		dst = append(dst, `,"logprobs":`...)
-		dst = appendLogprobs(dst, a, &s.answer, 0, s.tokens, logprobs)
+		dst = appendLogprobs(dst, a, &s.answer, 0, s.tokens, r.logprobs)
+		if r.tokenIDs {
+			dst = s.appendTokenIDs(dst, 0, s.tokens)
+		}
 		dst = append(dst, `,"finish_reason":"`...)
 		dst = append(dst, s.finish()...)
 		dst = append(dst, `","stop_reason":`...)
