@@ -18,6 +18,9 @@ type attempt struct {
 	began, due clock.Time
 	hedge      bool
 	row        *record.Request // asm's, once it has ended; nil: it has not
+	// said is what the answer was, if the target told, and lost that it could not.
+	said *target.Quote
+	lost bool
 }
 
 // begin prepares f for the request that is in f.first.

@@ -44,6 +44,11 @@ type Counters struct {
 	// Abandoned requests got no End though they were cancelled; their rows hold
 	// nothing that the target saw. LateEnds are Ends that came after that.
 	Abandoned, LateEnds int64
+	// Unquoted are answers of steps that later prompts should quote as they came, and
+	// quote as planned because their text was lost. OtherLength are those that had not
+	// the planned number of tokens, so that later prompts are longer or shorter than
+	// planned.
+	Unquoted, OtherLength int64
 }
 
 // Attempts is the account of what was sent for the requests.

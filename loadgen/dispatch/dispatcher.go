@@ -205,7 +205,7 @@ func (d *Dispatcher) send(now clock.Time, t *thread) {
 	quoted := d.cfg.Live && t.quoted()
 	f.item = datasets.Item{Prompt: t.context, In: st.In, Out: st.Out, OutKey: st.OutKey, Quoted: quoted, Session: id, Turn: uint16(turn)}
 	f.first.req = target.Request{
-		Seq: id - 1, Intended: t.due, Prompt: t.context, In: st.In, Out: st.Out, OutKey: st.OutKey, Quoted: quoted,
+		Seq: id - 1, Intended: t.due, Prompt: t.context, In: st.In, Out: st.Out, OutKey: st.OutKey, Quoted: quoted, Quotes: t.quotes,
 		Session: id, Turn: uint16(turn), IgnoreEOS: d.cfg.IgnoreEOS, Priority: d.cfg.Priority,
 	}
 	if d.cfg.Assign != nil {
@@ -325,6 +325,9 @@ func (d *Dispatcher) decide(f *flight) {
 // landStep is land for a step of a session, which then goes on.
 func (d *Dispatcher) landStep(f *flight, row *record.Request, t *thread) {
 	c := closing{outcome: row.Outcome, overflow: tooLong(row), at: row.Closed, from: f.first.row.Dispatched}
+	if f.item.Quoted && row.Outcome == record.OK {
+		c.said = d.heard(f, row)
+	}
 	if row.Attempt == 0 {
 		d.place(row, f)
 	}

@@ -12,7 +12,8 @@
 //
 // Each step's prompt begins with the context of the one before, answer included. The
 // answer is quoted as planned, so that every server gets the same bytes and no cache
-// holds them, or (Config.Live) as the target made it.
+// holds them, or (Config.Live) as the target made it: its text, if the target tells it
+// (target.Result.Answer), is kept for as long as the context of a thread holds it.
 //
 // A request is one attempt, unless Config.Client says what a client does about slow and
 // failed ones. Then each attempt has a row, one of which decides the request, and all

@@ -60,6 +60,7 @@ func (s *sink) Event(e target.Event) {
 	}
 	a.asm.Event(e)
 	if e.Kind == target.End {
+		a.said, a.lost = e.Result.Answer, e.Result.AnswerLost
 		s.attempt.Store(nil)
 		a.f.d.ended(a)
 	}

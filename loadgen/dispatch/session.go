@@ -1,12 +1,14 @@
 package dispatch
 
 import (
+	"slices"
 	"strings"
 
 	"goodput/datasets"
 	"goodput/loadgen/clock"
 	"goodput/loadgen/record"
 	"goodput/loadgen/schedule"
+	"goodput/loadgen/target"
 )
 
 // SessionCounts is the account of all sessions at one instant. Invariant 1 says that
@@ -69,6 +71,7 @@ type thread struct {
 	state   progress
 	context []datasets.Span // of the step before, with its answer
 	tokens  int             // in context
+	quotes  []target.Quote  // answers in context that are quoted as they came
 	// due is the intended instant of the next step, ready when the loop took it up,
 	// and sent when it had a place in flight.
 	due, ready, sent clock.Time
@@ -227,6 +230,7 @@ func (t *thread) prompt() {
 	if st.Keep < t.tokens {
 		// Cut writes each span where it stands already.
 		t.context = datasets.Cut(t.context[:0], t.context, st.Keep)
+		t.keepQuotes()
 	}
 	t.context = append(t.context, st.Append...)
 	t.tokens = st.In
@@ -283,7 +287,8 @@ type closing struct {
 	outcome  record.Outcome
 	met      record.Tri
 	overflow bool
-	from, at clock.Time // when it was handed over and when it was over
+	from, at clock.Time    // when it was handed over and when it was over
+	said     *target.Quote // the answer, if later prompts quote it; nil: as planned
 }
 
 // landed goes on after a step that has its row.
@@ -320,6 +325,9 @@ func (s *session) landed(t *thread, c closing) {
 	t.ended = max(c.at, t.sent)
 	t.context = append(t.context, st.Answer())
 	t.tokens += st.Out
+	if c.said != nil {
+		t.quotes = append(t.quotes, *c.said)
+	}
 	if t.number == 0 {
 		s.turn.step(t, c.outcome == record.OK, &s.row)
 	}
@@ -348,6 +356,9 @@ func (s *session) spawn(t *thread) {
 		}
 		c.tokens = c.plan.Steps[0].Keep
 		c.context = datasets.Cut(c.context[:0], t.context, c.tokens)
+		if len(t.quotes) > 0 {
+			c.quotes = datasets.KeepQuotes(slices.Clone(t.quotes), c.context)
+		}
 		s.birth(c, t.ended, t.cost)
 	}
 }
@@ -367,9 +378,11 @@ func (s *session) endIfOver() {
 	}
 	d, r, main := s.d, &s.row, &s.threads[0]
 	for k := range s.threads {
-		if t := &s.threads[k]; t.next > 0 {
+		t := &s.threads[k]
+		if t.next > 0 {
 			r.Ended = max(r.Ended, t.ended)
 		}
+		t.quotes = nil // an attempt that was abandoned may still read them
 	}
 	if !s.stopped && r.StepsFailed > 0 {
 		r.Outcome = record.SessionFailed

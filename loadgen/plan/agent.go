@@ -8,6 +8,10 @@ func IsAgent(dataset string) bool { return dataset == "agent" }
 // LiveHistory reports whether later steps of a session quote the answers that came.
 func (p *Plan) LiveHistory() bool { return p.AgentHistory != "planned" }
 
+// TokenHistory reports whether a server is asked for the numbers of an answer's tokens, for
+// later steps to quote.
+func (p *Plan) TokenHistory() bool { return p.Remote() && p.AgentHistory == "live-tokens" }
+
 // checkAgent checks what sessions need, and what means nothing without them.
 func (p *Plan) checkAgent(v *checker) {
 	is, traced := IsAgent(p.DatasetName), IsTrace(p.DatasetName)
@@ -23,8 +27,7 @@ func (p *Plan) checkAgent(v *checker) {
 	}
 	v.oneOf("agent-cache-scope", p.AgentScope, "run", "session", "none")
 	v.oneOf("agent-history", p.AgentHistory, "planned", "live", "live-tokens")
-	v.ok(!p.Remote() || !p.LiveHistory(), "agent-history",
-		"%q is for the engines in this process: use planned with --base-url, which sends the planned text and is the same for every server", p.AgentHistory)
+	p.checkHistory(v)
 	v.within("agent-max-inflight", p.AgentInFlight, 0, 1<<16)
 	v.within("num-sessions", p.NumSessions, 0, 1<<31-1)
 	v.span("sessions-drain", p.SessionsDrain)
@@ -39,6 +42,19 @@ func (p *Plan) checkAgent(v *checker) {
 	v.ok(p.RequestRate == 0, "request-rate", "sessions arrive at --sessions-rate, and their steps follow from that: leave it out")
 	v.ok(p.NumPrompts == 0, "num-prompts", "the number of requests follows from the sessions: use --num-sessions")
 	v.ok(r > 0 || p.SessionsConcurrency > 0, "sessions-rate", "how many sessions a second? give a number, or inf for all at once")
+}
+
+// checkHistory checks whether later prompts can quote answers of a server.
+func (p *Plan) checkHistory(v *checker) {
+	if !p.Remote() {
+		return
+	}
+	switch p.AgentHistory {
+	case "live":
+		v.ok(!p.PromptTokenIDs, "agent-history", "live quotes text, and --prompt-token-ids sends numbers of tokens: use live-tokens")
+	case "live-tokens":
+		v.ok(p.PromptTokenIDs, "agent-history", "live-tokens quotes numbers of tokens: add --prompt-token-ids (completions only), or use live, which quotes the text")
+	}
 }
 
 // checkLiveSessions checks how many sessions are live.

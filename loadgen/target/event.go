@@ -93,6 +93,11 @@ type Result struct {
 	BytesIn, BytesOut int64
 	// Replica is the replica that answered, if it said so; "" is unknown.
 	Replica string
+	// Answer is what a request that is Quoted was told, the receiver's to keep; nil where
+	// a target has no text, and in an answer that was not completed. AnswerLost: it could
+	// not be gathered.
+	Answer     *Quote
+	AnswerLost bool
 	// DecodeFallbacks counts chunks that needed a full JSON decode.
 	DecodeFallbacks int
 	// Net is how the connection came about, nil where there is none.

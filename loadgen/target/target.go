@@ -12,6 +12,9 @@ import (
 // Span is a run of prompt content, as planned by package datasets.
 type Span = datasets.Span
 
+// Quote is an answer as a server gave it.
+type Quote = datasets.Quote
+
 // Request is one attempt at one request. The target may keep the pointer until
 // the attempt's End event; the sender does not change it meanwhile.
 type Request struct {
@@ -29,9 +32,12 @@ type Request struct {
 	In, Out int
 	OutKey  uint64
 	// Quoted: later prompts begin with this one and the answer as the target made it,
-	// whose content is then Span{OutKey, Out}. Otherwise they quote the planned text,
-	// which no model has written.
+	// whose content is then Span{OutKey, Out}. A target that has text tells it in
+	// Result.Answer. Otherwise they quote the planned text, which no model has written.
 	Quoted bool
+	// Quotes are the answers among the prompt that were given, in their order, for a
+	// target that sends text; nil: the prompt is as planned.
+	Quotes []Quote
 	// Prefix, Session, Turn and Class say whom the request belongs to; 0 is none.
 	Prefix  uint64
 	Session uint64

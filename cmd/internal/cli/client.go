@@ -29,14 +29,14 @@ func wireAPI(backend string) wire.API {
 func structured(p *plan.Plan) bool { return wireAPI(p.Backend) == wire.Chat || p.PromptTokenIDs }
 
 // promptOf makes prompts as the backend takes them.
-func promptOf(p *plan.Plan) func([]target.Span) wire.Prompt {
+func promptOf(p *plan.Plan) func([]target.Span, ...target.Quote) wire.Prompt {
 	if p.PromptTokenIDs {
-		return func(spans []target.Span) wire.Prompt { return prompt.NewIDs(spans) }
+		return func(spans []target.Span, quotes ...target.Quote) wire.Prompt { return prompt.NewIDs(spans, quotes...) }
 	}
 	if wireAPI(p.Backend) == wire.Chat {
-		return func(spans []target.Span) wire.Prompt { return prompt.NewChat(spans) }
+		return func(spans []target.Span, quotes ...target.Quote) wire.Prompt { return prompt.NewChat(spans, quotes...) }
 	}
-	return func(spans []target.Span) wire.Prompt { return prompt.New(spans) }
+	return func(spans []target.Span, quotes ...target.Quote) wire.Prompt { return prompt.New(spans, quotes...) }
 }
 
 // newClient is what the plan's client does beside sending each request once. The plan

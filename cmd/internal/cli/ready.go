@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -60,6 +61,9 @@ func extraFields(p *plan.Plan) ([]wire.Extra, error) {
 		return nil, fmt.Errorf("--extra-body: %w", err)
 	}
 	var out []wire.Extra
+	if p.TokenHistory() {
+		fields["return_token_ids"] = json.RawMessage("true")
+	}
 	for k, v := range fields {
 		out = append(out, wire.Extra{Key: k, Value: v})
 	}

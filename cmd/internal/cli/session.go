@@ -132,7 +132,7 @@ func (s *session) connect(env *Env) error {
 	c := openai.Config{
 		BaseURLs: s.plan.BaseURL, HTTP2: s.plan.HTTP2, Endpoint: s.plan.Endpoint, API: wireAPI(s.plan.Backend), TLS: trust, ContinuousUsage: s.plan.ContinuousUsage,
 		Model: s.plan.Model, Header: header, APIKey: key, Extra: extra,
-		Prompt: promptOf(&s.plan), Structured: structured(&s.plan),
+		Prompt: promptOf(&s.plan), Structured: structured(&s.plan), TokenIDs: s.plan.TokenHistory(),
 		Loop: s.loop, Stamp: s.stamp,
 		TTFTTimeout: s.plan.TTFTTimeout, RequestTimeout: s.plan.RequestTimeout,
 	}
@@ -444,6 +444,9 @@ func (s *session) finish(ended clock.Time) error {
 // counters names everything that was dropped, clamped or not understood.
 func counters(c dispatch.Counters) map[string]int64 {
 	out := map[string]int64{"abandoned_requests": c.Abandoned, "late_ends": c.LateEnds}
+	if c.Unquoted > 0 || c.OtherLength > 0 {
+		out["answers_not_quoted"], out["answers_of_other_length"] = c.Unquoted, c.OtherLength
+	}
 	for a := range c.Anomalies {
 		out[observe.Anomaly(a).String()] = c.Anomalies[a]
 	}

@@ -2,16 +2,11 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"math"
-	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"testing"
 
-	"goodput/fakeengine/router"
-	"goodput/fakeengine/server"
-	"goodput/loadgen/clock"
 	"goodput/loadgen/plan"
 	"goodput/loadgen/record"
 )
@@ -92,37 +87,8 @@ func TestITLIsTwiceTPOT(t *testing.T) {
 func TestITLIsTwiceTPOTOverHTTP(t *testing.T) {
 	p := plan.Default()
 	p.EngineSpecMethod, p.EngineSpecTokens, p.EngineSpecRates = "eagle", 3, "0.6,0.45,0.5"
-	setup, err := newEngineSetup(&p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	policy, err := router.New("round-robin", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	loop, err := clock.NewReal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := server.New(server.Config{
-		Model: "m", Replicas: 1, Engine: setup.config, Step: setup.step, Policy: policy, Loop: loop,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	loop.Start(0)
-	done := make(chan struct{})
-	go func() { defer close(done); loop.Run() }()
-	web := httptest.NewServer(s.Handler())
-	t.Cleanup(func() { // the server needs the loop until it is closed
-		web.Close()
-		if err := s.Close(context.Background()); err != nil {
-			t.Log(err)
-		}
-		loop.Stop()
-		<-done
-	})
-	rows := runRows(t, "--base-url", web.URL, "--request-rate", "40", "--num-prompts", "40",
+	rig := newServeRig(t, p, 1)
+	rows := runRows(t, "--base-url", rig.url, "--request-rate", "40", "--num-prompts", "40",
 		"--random-input-len", "64", "--random-output-len", "100", "--ignore-eos")
 	ratio, tokens := burstiness(t, rows)
 	// 40 answers of some 50 bursts each: the mean is known to about 0.02.

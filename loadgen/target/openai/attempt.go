@@ -40,8 +40,9 @@ type attempt struct {
 	scanner *wire.Scanner
 	probe   wire.Probe
 	chunk   wire.Chunk
-	batch   int // events of the current read so far
-	told    int // tokens that the usage of chunks has counted so far
+	batch   int        // events of the current read so far
+	said    *wire.Said // what the answer says; nil: nobody asks
+	told    int        // tokens that the usage of chunks has counted so far
 
 	usage  target.Usage
 	result target.Result
@@ -64,6 +65,9 @@ func (a *attempt) run() {
 	<-a.up.closed
 	a.result.BytesOut = a.up.sent.Load()
 	a.result.DecodeFallbacks = a.probe.Fallbacks
+	if a.said != nil {
+		a.quote()
+	}
 	a.end = a.c.stamp()
 	a.late(a.end)
 	a.c.cfg.Loop.Post(a)
@@ -80,7 +84,7 @@ func (a *attempt) Entity() uint64 { return a.req.Seq }
 
 // exchange sends the request and takes the answer.
 func (a *attempt) exchange() {
-	body := a.c.format.Body(a.c.cfg.Prompt(a.req.Prompt), wire.Ask{
+	body := a.c.format.Body(a.c.cfg.Prompt(a.req.Prompt, a.req.Quotes...), wire.Ask{
 		MaxTokens: a.req.Out, IgnoreEOS: a.req.IgnoreEOS, Priority: a.req.Priority,
 		Model: a.req.Adapter.Name, CacheSalt: a.req.CacheSalt,
 	})
@@ -195,7 +199,7 @@ func (a *attempt) blame(cause target.Cause, text string) {
 func (a *attempt) clean(text string) string {
 	text = a.c.secrets.Replace(text)
 	head := make([]byte, 96)
-	n, _ := io.ReadFull(a.c.cfg.Prompt(a.req.Prompt).Reader(), head)
+	n, _ := io.ReadFull(a.c.cfg.Prompt(a.req.Prompt, a.req.Quotes...).Reader(), head)
 	// Of messages it is the text of the first one that is looked for.
 	head = head[bytes.LastIndexByte(head[:n], '"')+1 : n]
 	head = head[:min(len(head), 32)]

@@ -19,6 +19,8 @@ const (
 	maxHeaderBytes = 64 << 10
 	maxErrorBytes  = 4 << 10
 	maxWholeBytes  = 64 << 20
+	// maxSaidBytes bounds an answer that is quoted: some 200,000 tokens.
+	maxSaidBytes = 1 << 20
 	// minSecret is the length from which a header's value is struck from messages.
 	minSecret = 8
 )
@@ -106,6 +108,9 @@ func secrets(cfg *Config) *strings.Replacer {
 func (c *Client) Start(r *target.Request, s target.Sink) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	a := &attempt{c: c, to: c.endpoint(r), req: r, sink: s, ctx: ctx, cancel: cancel, probe: wire.Probe{API: c.cfg.API}}
+	if r.Quoted {
+		a.said = &wire.Said{API: c.cfg.API, TokenIDs: c.cfg.TokenIDs, Limit: maxSaidBytes}
+	}
 	c.live[r] = a
 	if d := c.cfg.TTFTTimeout; d > 0 {
 		c.ttft.Add(&a.ttft, r.Intended.Add(r.Later+d), a)

@@ -383,7 +383,7 @@ func TestAnswerBeforeTheRequestIsRead(t *testing.T) {
 		close(g.dropped)
 	})
 	r := newRig(t, p.url(), func(c *Config) {
-		c.Prompt = func([]target.Span) wire.Prompt { return g }
+		c.Prompt = func([]target.Span, ...target.Quote) wire.Prompt { return g }
 	})
 	rec := newRecorder(t)
 	r.Start(r.request(), onHeader{rec, g.answered})
@@ -532,7 +532,7 @@ func TestStreamDoesNotAllocate(t *testing.T) {
 func streamer(t testing.TB, stream []byte) (*attempt, func()) {
 	c, err := New(Config{
 		BaseURLs: []string{"http://127.0.0.1:1"}, Loop: newLoop(), Stamp: &ticks{},
-		Prompt: func([]target.Span) wire.Prompt { return words("x") },
+		Prompt: func([]target.Span, ...target.Quote) wire.Prompt { return words("x") },
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -42,9 +42,12 @@ type Config struct {
 	// APIKey is sent as a bearer token; "" is none. It never appears in errors.
 	APIKey string
 
-	// Prompt makes the text of planned content. Attempts call it at the same time,
-	// each on its own goroutine.
-	Prompt func([]target.Span) wire.Prompt
+	// Prompt makes the text of planned content, and of answers among it that were given.
+	// Attempts call it at the same time, each on its own goroutine.
+	Prompt func([]target.Span, ...target.Quote) wire.Prompt
+	// TokenIDs quotes answers by the numbers of their tokens, which the body has to ask
+	// for (return_token_ids).
+	TokenIDs bool
 	// Structured says that Prompt makes JSON values in place of text (wire.Format).
 	Structured bool
 	// Loop is where attempts are started, timed out and ended; Stamp reads the

@@ -41,7 +41,7 @@ func TestNewRefuses(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := Config{
 				BaseURLs: []string{"http://h"}, Loop: newLoop(), Stamp: &ticks{},
-				Prompt: func([]target.Span) wire.Prompt { return words("x") },
+				Prompt: func([]target.Span, ...target.Quote) wire.Prompt { return words("x") },
 			}
 			tt.change(&cfg)
 			_, err := New(cfg)

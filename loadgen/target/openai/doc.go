@@ -46,6 +46,10 @@
 // loop adds to them for as long as the server, or this machine, is behind. The timeouts,
 // a cap on concurrency, and the limit of open files do.
 //
+// Of a request that is Quoted the answer's text is kept, as it stood in the stream, for
+// later prompts: up to 1 MiB, and only of an answer that was completed. Nothing is kept of
+// others.
+//
 // Each attempt is written to one connection at most once. net/http would repeat a
 // request whose idle connection turns out to be dead, but only if it can read the
 // body anew, and it is not given the means. So a server that closes a connection

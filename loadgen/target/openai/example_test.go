@@ -54,7 +54,7 @@ func Example() {
 	}
 	client, err := openai.New(openai.Config{
 		BaseURLs: []string{server.URL}, Model: "llama", Loop: loop, Stamp: loop,
-		Prompt: func(s []target.Span) wire.Prompt { return prompt.New(s) },
+		Prompt: func(s []target.Span, quotes ...target.Quote) wire.Prompt { return prompt.New(s, quotes...) },
 	})
 	if err != nil {
 		panic(err)

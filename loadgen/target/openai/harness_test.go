@@ -265,7 +265,7 @@ func newRig(t *testing.T, url string, change ...func(*Config)) *rig {
 	l := newLoop()
 	cfg := Config{
 		BaseURLs: []string{url}, API: wire.Chat, Model: "m", Loop: l, Stamp: &ticks{},
-		Prompt: func([]target.Span) wire.Prompt { return words("alpha beta gamma delta epsilon zeta") },
+		Prompt: func([]target.Span, ...target.Quote) wire.Prompt { return words("alpha beta gamma delta epsilon zeta") },
 	}
 	for _, f := range change {
 		f(&cfg)

@@ -170,7 +170,7 @@ func sendOurs(b *testing.B, url string) {
 	}
 	c, err := New(Config{
 		BaseURLs: []string{url}, Loop: loop, Stamp: loop,
-		Prompt: func([]target.Span) wire.Prompt { return words("x") },
+		Prompt: func([]target.Span, ...target.Quote) wire.Prompt { return words("x") },
 	})
 	if err != nil {
 		b.Fatal(err)

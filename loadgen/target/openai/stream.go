@@ -57,6 +57,9 @@ func (a *attempt) payload(at clock.Time, data []byte) {
 	}
 	c := &a.chunk
 	a.probe.Read(data, c)
+	if a.said != nil && c.Kind == wire.Delta {
+		a.said.Read(data)
+	}
 	switch c.Kind {
 	case wire.Done:
 		a.emit(target.Event{At: at, Kind: target.Done})
