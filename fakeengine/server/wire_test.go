@@ -158,14 +158,20 @@ func TestStreamOnTheWire(t *testing.T) {
 	}
 }
 
-func send(ctx context.Context, t testing.TB, url, body string) *http.Response {
+func asking(ctx context.Context, t testing.TB, url, body string) *http.Request {
 	t.Helper()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v1/completions", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Header.Set(headerTraceparent, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
-	resp, err := http.DefaultClient.Do(r)
+	return r
+}
+
+// send sends a request that must get an answer.
+func send(ctx context.Context, t testing.TB, url, body string) *http.Response {
+	t.Helper()
+	resp, err := http.DefaultClient.Do(asking(ctx, t, url, body))
 	if err != nil {
 		t.Fatal(err)
 	}
