@@ -23,7 +23,7 @@ func TestEngineProfiles(t *testing.T) {
 	}
 	want := []row{
 		{Name: "vllm@0.10"},
-		{Name: "vllm@0.15", Overlap: true},
+		{Name: "vllm@0.15", Async: true, Overlap: true},
 		{Name: "vllm@0.19", Async: true, Overlap: true, Full: true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -17,6 +17,12 @@ import (
 // say: the stages that were published are of vLLM of about 0.15.1.
 const StageEngine = "vllm@0.15"
 
+// StagePrompts is how many whole prompts a stage sends in turn if its table does not say.
+// The client of the published stages left the numbers in its profile unread and took its
+// defaults, ten groups of ten prompts: its effective configuration says so, and lengths of
+// prompts repeat every hundred requests (inference-sim/training@c4f0340:default_args).
+const StagePrompts = 100
+
 // StageBound is the relative error of the means of TTFT and of the time per token up to
 // which an open-loop stage counts as met.
 const StageBound = 0.12
@@ -82,6 +88,10 @@ func compareStage(s *evidence.Stage, own *profiles.GPU) (StageResult, error) {
 	}
 	load := trial.Open{
 		Rate: s.Rate, Requests: max(1, int(s.Rate*s.Duration)), Input: s.System + s.Question, Shared: s.System, Groups: s.Prompts, Output: s.Output,
+		Prompts: s.Distinct,
+	}
+	if load.Prompts == 0 {
+		load.Prompts = StagePrompts
 	}
 	got, err := trial.RunOpen(c, step, load)
 	if err != nil {

@@ -1,9 +1,11 @@
 package accuracy_test
 
 import (
+	"cmp"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,10 +25,10 @@ func stagesOf(t *testing.T, rows string) []evidence.Stage {
 	return stages
 }
 
-// TestValidationOpenLoop replays stages of real vLLM of about 0.15.1 on H100
-// (inference-sim/sim-to-real-accuracy-validation). No coefficient but the front end was
-// chosen with them in view. fakeengine/engine/VALIDATION.md says more.
-func TestValidationOpenLoop(t *testing.T) {
+// measuredStages are those of real vLLM of about 0.15.1 on H100
+// (inference-sim/sim-to-real-accuracy-validation), and what an engine makes of them.
+func measuredStages(t *testing.T) []accuracy.StageResult {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("runs ten thousands of requests")
 	}
@@ -43,6 +45,21 @@ func TestValidationOpenLoop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return got
+}
+
+// heldOutBound is how far TTFT is off at most with the front end that other models leave.
+const heldOutBound = 0.14
+
+// TestValidationOpenLoop: all stages are met. No coefficient but the front end was chosen
+// with them in view, and that one holds for models that had no part in choosing it:
+// fakeengine/engine/VALIDATION.md says more.
+func TestValidationOpenLoop(t *testing.T) {
+	got := measuredStages(t)
+	gpu, err := profiles.LoadGPU("h100-sxm")
+	if err != nil {
+		t.Fatal(err)
+	}
 	contradicted := 0
 	for i := range got {
 		r := &got[i]
@@ -50,16 +67,14 @@ func TestValidationOpenLoop(t *testing.T) {
 		if r.Contradicted != "" {
 			contradicted++
 		}
-		// Of the prompts of these two, which are longer than those of the others, first
-		// tokens come later than predicted, for a reason that is not known.
-		late := strings.Contains(r.Stage.Model, "Scout") || strings.Contains(r.Stage.Model, "Llama-2-7b")
-		switch {
-		case math.Abs(r.PerTokenError()) > accuracy.StageBound:
-			t.Errorf("%s: time per token is off by %+.3f", r.Stage.Where(), r.PerTokenError())
-		case !late && !r.Within():
-			t.Errorf("%s: TTFT is off by %+.3f", r.Stage.Where(), r.TTFTError())
-		case late && (r.Within() || r.TTFTError() < -0.3):
-			t.Errorf("%s: TTFT is off by %+.3f: more than it was, or the exception can go", r.Stage.Where(), r.TTFTError())
+		if !r.Within() {
+			t.Errorf("%s: TTFT is off by %+.3f and the time per token by %+.3f", r.Stage.Where(), r.TTFTError(), r.PerTokenError())
+		}
+		// A front end shifts TTFT and nothing else. That of the others is 8 ms for Mistral-Nemo,
+		// whose steps are the shortest.
+		front := frontEndWithout(got, r.Stage.Model, 1e3*gpu.FrontEnd.Value)
+		if e := r.TTFTError() + (front-1e3*gpu.FrontEnd.Value)/r.Stage.TTFT; math.Abs(e) > heldOutBound {
+			t.Errorf("%s: TTFT is off by %+.3f with the front end of %.1f ms that the other models leave", r.Stage.Where(), e, front)
 		}
 	}
 	if contradicted != 1 {
@@ -67,26 +82,67 @@ func TestValidationOpenLoop(t *testing.T) {
 	}
 }
 
+// frontEndWithout is the front end in ms with the least sum of relative errors of TTFT over
+// the stages of other models: the median of what they leave, weighted by 1/TTFT.
+func frontEndWithout(in []accuracy.StageResult, model string, now float64) float64 {
+	type rest struct{ left, weight float64 }
+	var rests []rest
+	var sum float64
+	for i := range in {
+		if r := &in[i]; r.Stage.Model != model {
+			rests = append(rests, rest{r.Stage.TTFT - r.TTFT + now, 1 / r.Stage.TTFT})
+			sum += 1 / r.Stage.TTFT
+		}
+	}
+	slices.SortFunc(rests, func(a, b rest) int { return cmp.Compare(a.left, b.left) })
+	below := 0.0
+	for _, r := range rests {
+		if below += r.weight; 2*below >= sum {
+			return r.left
+		}
+	}
+	return now
+}
+
 // TestStageFollowsItsVersion: arrivals of a version that schedules asynchronously wait for one
 // step more, and E2E per token hardly moves.
 func TestStageFollowsItsVersion(t *testing.T) {
 	const row = ",2,128,2048,20793,100,447,248,9,0,2,20,47,3800,3800,3900,15\n"
-	got, err := accuracy.CompareStages(stagesOf(t, "1,01-ai/Yi-34B,H100,"+row+"2,01-ai/Yi-34B,H100,vllm@0.19"+row), nil)
+	got, err := accuracy.CompareStages(stagesOf(t, "1,01-ai/Yi-34B,H100,vllm@0.10"+row+"2,01-ai/Yi-34B,H100,"+row), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	older, newer := &got[0], &got[1]
-	if older.Engine != accuracy.StageEngine || newer.Engine != "vllm@0.19" {
+	if older.Engine != "vllm@0.10" || newer.Engine != accuracy.StageEngine {
 		t.Fatalf("engines %s and %s", older.Engine, newer.Engine)
 	}
-	if d := newer.TTFT - older.TTFT; d < 10 || d > 20 {
-		t.Errorf("TTFT %v and %v ms: want a step of 15 ms more", older.TTFT, newer.TTFT)
+	if d := newer.TTFT - newer.LaterTTFT; d < 10 || d > 20 {
+		t.Errorf("TTFT %v and %v ms: want a step of 15 ms more", newer.LaterTTFT, newer.TTFT)
 	}
-	if math.Abs(newer.LaterTTFT-older.TTFT) > 0.5 || math.Abs(older.LaterTTFT-newer.TTFT) > 0.5 {
-		t.Errorf("TTFT %v and %v ms, otherwise admitted %v and %v", older.TTFT, newer.TTFT, older.LaterTTFT, newer.LaterTTFT)
+	if d := older.LaterTTFT - older.TTFT; d < 10 || d > 20 {
+		t.Errorf("TTFT %v and %v ms, with the host in turn: want a step of 15 ms more", older.TTFT, older.LaterTTFT)
 	}
-	if math.Abs(older.PerToken/newer.PerToken-1) > 0.02 {
-		t.Errorf("%v and %v ms a token", older.PerToken, newer.PerToken)
+	if r := older.PerToken / newer.PerToken; r < 1.02 || r > 1.2 {
+		t.Errorf("%v and %v ms a token: the older one does not hide the host's part", older.PerToken, newer.PerToken)
+	}
+}
+
+// TestStageSendsPromptsInTurn: a hundred prompts go round unless the table says how many.
+func TestStageSendsPromptsInTurn(t *testing.T) {
+	row := "1,01-ai/Yi-34B,H100,,2,128,2048,20793,100,447,248,9,0,2,200,47,3800,3800,3900,15"
+	stages, err := evidence.ParseStages("t.csv", strings.NewReader(strings.Replace(stageHeader, "\n", ",distinct_prompts\n", 1)+row+",100\n"+row+",1000\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := accuracy.CompareStages(append(stages, stagesOf(t, row+"\n")...), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got[0].TTFT != got[2].TTFT {
+		t.Errorf("TTFT %v of a hundred prompts, %v by default", got[0].TTFT, got[2].TTFT)
+	}
+	if got[1].TTFT < got[0].TTFT+5 {
+		t.Errorf("TTFT %v of prompts that never come again, %v of those that do", got[1].TTFT, got[0].TTFT)
 	}
 }
 

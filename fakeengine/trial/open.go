@@ -11,14 +11,18 @@ import (
 	"goodput/loadgen/rng"
 )
 
-// Open is requests at a constant rate, whatever becomes of those before. Intervals vary
-// by a tenth, so that arrivals do not lock in with steps.
+// Open is requests at random instants, whatever becomes of those before: as many as
+// Requests in just the time that Rate gives for them. Intervals are exponential and then
+// stretched to fill that time, as inference-perf does under the name of a constant rate.
 type Open struct {
 	Rate     float64 // per second
 	Requests int
 	// Input and Output are the tokens of each request. The first Shared tokens of a
 	// prompt are one of Groups, in turn.
 	Input, Shared, Groups, Output int
+	// Prompts is how many prompts there are, which are sent in turn, again and again, so
+	// that a prefix cache may hold all of a prompt; 0: each request has its own.
+	Prompts int
 }
 
 func (l Open) validate() error {
@@ -27,6 +31,8 @@ func (l Open) validate() error {
 		return fmt.Errorf("a load of %v requests/s: need more than 0", l.Rate)
 	case l.Requests < 1 || l.Input < 1 || l.Output < 1 || l.Groups < 1:
 		return fmt.Errorf("a load of %d requests of %d and %d tokens in %d groups: need at least 1 of each", l.Requests, l.Input, l.Output, l.Groups)
+	case l.Prompts < 0:
+		return fmt.Errorf("%d prompts in turn: need 0 or more", l.Prompts)
 	case l.Shared < 0 || l.Shared >= l.Input:
 		return fmt.Errorf("%d of %d prompt tokens are shared: need less", l.Shared, l.Input)
 	}
@@ -48,20 +54,50 @@ func RunOpen(c engine.Config, m steptime.Model, l Open) (Seen, error) {
 		return Seen{}, err
 	}
 	all := make([]arrival, l.Requests)
-	gaps := rng.New(1, "gaps", 0)
-	at := 0.0
-	for i := range all {
+	for i, at := range l.Instants() {
 		a := &all[i]
-		a.engine = e
-		a.seq = engine.Seq{ID: uint64(i), Prompt: l.Input, MaxTokens: l.Output, Shared: l.Shared, Sink: a}
-		for b := range l.Shared / c.BlockSize {
-			a.seq.Hashes = append(a.seq.Hashes, uint64(i%l.Groups)<<32|uint64(b))
-		}
-		loop.At(clock.Time(at*1e9), clock.RankArrival, a)
-		at += (0.9 + 0.2*gaps.Float64()) / l.Rate
+		a.engine, a.seq = e, l.request(i, c.BlockSize)
+		a.seq.Sink = a
+		loop.At(at, clock.RankArrival, a)
 	}
 	loop.Run()
 	return seen(all)
+}
+
+// Instants are those of the requests, from the start of the load on; the last one is at its
+// end.
+func (l Open) Instants() []clock.Time {
+	gaps := rng.New(1, "gaps", 0)
+	ends := make([]float64, l.Requests)
+	at := 0.0
+	for i := range ends {
+		at += gaps.Exp()
+		ends[i] = at
+	}
+	out := make([]clock.Time, l.Requests)
+	for i := range out {
+		out[i] = clock.Time(ends[i] / at * float64(l.Requests) / l.Rate * 1e9)
+	}
+	return out
+}
+
+// request is the i-th one. Full blocks of what prompts have in common go by the number of
+// the shared part, the others by that of the prompt.
+func (l Open) request(i, blockSize int) engine.Seq {
+	s := engine.Seq{ID: uint64(i), Prompt: l.Input, MaxTokens: l.Output, Shared: l.Shared}
+	own := uint64(0)
+	if l.Prompts > 0 {
+		i %= l.Prompts
+		own, s.Shared = uint64(l.Groups+i), l.Input
+	}
+	for b := range s.Shared / blockSize {
+		part := own
+		if (b+1)*blockSize <= l.Shared {
+			part = uint64(i % l.Groups)
+		}
+		s.Hashes = append(s.Hashes, part<<32|uint64(b))
+	}
+	return s
 }
 
 // arrival is one request.

@@ -20,11 +20,14 @@ type Stage struct {
 	Hardware string
 	// Engine is the name of the engine and its version, as in profiles.LoadEngine;
 	// empty: the table does not say.
-	Engine                      string
-	TP                          int
-	MaxSeqs, MaxTokens, Blocks  int
-	System, Question, Output    int // tokens of a request; the first are shared
-	Prompts                     int // distinct shared parts
+	Engine                     string
+	TP                         int
+	MaxSeqs, MaxTokens, Blocks int
+	System, Question, Output   int // tokens of a request; the first are shared
+	Prompts                    int // distinct shared parts
+	// Distinct is how many whole prompts there are, sent in turn; 0: the table does not
+	// say.
+	Distinct                    int
 	Rate, Duration              float64
 	TTFT, ITL                   float64 // means
 	E2EMean, E2EP90, E2EP99     float64
@@ -98,6 +101,7 @@ func stageColumns() []stageColumn {
 		{"question_len", false, whole(1, func(s *Stage) *int { return &s.Question })},
 		{"output_len", false, whole(2, func(s *Stage) *int { return &s.Output })},
 		{"num_system_prompts", false, whole(1, func(s *Stage) *int { return &s.Prompts })},
+		{"distinct_prompts", true, whole(1, func(s *Stage) *int { return &s.Distinct })},
 		{"users_per_system_prompt", true, word(func(s *Stage) *string { return &s.Users })},
 		{"multi_turn", true, word(func(s *Stage) *string { return &s.MultiTurn })},
 		{"stage", false, whole(0, func(s *Stage) *int { return &s.Index })},

@@ -74,7 +74,7 @@ func (p *Point) Predict(s Steps, frontEnd float64) float64 {
 		// Contexts grow evenly, and a step is linear in them.
 		return p.prefill(s) + max(p.Output-1, 1)*seconds(s, p.answers(p.Batch, p.Input+p.Output/2))
 	case ClosedLoop:
-		return p.steady(s, p.Batch, p.Batch-1)
+		return p.steady(s, p.Batch, p.Batch-p.wave())
 	case Burst:
 		return p.Batch * p.Output / p.Running * p.steady(s, p.Running, p.Running)
 	case OpenLoop:
@@ -127,6 +127,12 @@ func (p *Point) steady(s Steps, batch, others float64) float64 {
 	// Every step that carries prompts carries the same number.
 	together := max(1, round(rate))
 	return plain + rate/float64(together)*p.longer(s, b, plain, together)
+}
+
+// wave is how many prompts of a closed loop share a step: requests of equal length that
+// started together end together, so that none of them sees the prompts of the others.
+func (p *Point) wave() float64 {
+	return max(1, min(p.Batch, math.Floor(float64(p.Budget)/max(1, p.Input))))
 }
 
 // longer is by how much prompts make the steps longer that they share with the

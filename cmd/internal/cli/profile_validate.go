@@ -50,8 +50,11 @@ on mi300x, the 90th percentile 25 %, 34 % and 17 %; of throughput the median may
 
 --stages compares open-loop stages instead, each replayed through an engine of its
 settings with the rules of the version that it was measured with (column engine; without
-one, vllm@0.15): means of TTFT and of E2E over tokens may be off by 12 %. A time per token
-that contradicts its own E2E and length of answers is marked, and E2E stands in for it.
+one, vllm@0.15): means of TTFT and of E2E over tokens may be off by 12 %. Requests come at
+random instants, as many as rate and duration give, and send as many prompts in turn as
+column distinct_prompts says (without one, 100): inference-perf's load of type constant
+with a shared prefix. A time per token that contradicts its own E2E and length of answers
+is marked, and E2E stands in for it.
 
 Without --points it uses an embedded table of some hundred rows, all of sources under
 open licences, each with its address. Of those, a profile may have been fitted on some;
