@@ -60,7 +60,7 @@ func documented(t *testing.T, file string) [][3]string {
 }
 
 func TestFormatListsEveryColumnOfRows(t *testing.T) {
-	for file, row := range map[string]any{"sessions-NNNNN.parquet": sessionRow{}, TrialsName: Trial{}, KneesName: Knee{}} {
+	for file, row := range map[string]any{"sessions-NNNNN.parquet": sessionRow{}, "engine-NNNNN.parquet": engineRow{}, TrialsName: Trial{}, KneesName: Knee{}} {
 		listsColumns(t, file, row)
 	}
 }
