@@ -49,6 +49,7 @@ var layers = []struct {
 	{3, "loadgen/target/openai"},
 	{3, "loadgen/monitor"},
 	{3, "loadgen/telemetry/otlpin"},
+	{3, "loadgen/telemetry/promscrape"},
 	{3, "loadgen/telemetry/traceout"},
 	{4, "loadgen/dispatch"},
 	{3, "fakeengine/disagg"},
