@@ -29,6 +29,7 @@ type Plan struct {
 	APIKeyFile      string   `yaml:"api-key-file,omitempty" group:"target" help:"file that holds the API key; otherwise OPENAI_API_KEY is used if set" hash:"-"`
 	OTLPListen      string   `yaml:"otlp-listen,omitempty" group:"target" help:"address to take OpenTelemetry spans of the server at, over gRPC, such as :4317; without a host of this machine only; give the server http://HOST:4317 as its --otlp-traces-endpoint. After the load, spans are waited for up to --drain. They tell what of each request's time was the server's; spans-*.parquet keeps them" hash:"-"`
 	OTLPHTTPListen  string   `yaml:"otlp-http-listen,omitempty" group:"target" help:"the same over HTTP, such as :4318, for http://HOST:4318/v1/traces" hash:"-"`
+	MetricsURL      []string `yaml:"metrics-url,omitempty" group:"target" help:"where an engine or router behind --base-url tells of itself to Prometheus, such as http://10.0.0.5:8000/metrics, or NAME=URL; repeatable, one for each engine; names of vLLM, SGLang, TensorRT-LLM, Triton, TGI, Dynamo and llm-d are known; none: nowhere; without, /metrics of --base-url if it answers. engine-*.parquet keeps it" hash:"-"`
 
 	// What each fake engine runs on, and what it runs.
 	GPU                string `yaml:"gpu" group:"hardware" help:"GPU profile of the engines (goodput profile list)"`
@@ -237,7 +238,8 @@ type Plan struct {
 	MetricPercentiles string   `yaml:"metric-percentiles" group:"result" help:"percentiles in that file (vllm bench serve: 99)" hash:"-"`
 
 	// What is left behind and shown.
-	Out string `yaml:"out,omitempty" group:"output" help:"run directory; empty: runs/<time>-<plan hash>" hash:"-"`
+	MetricsInterval time.Duration `yaml:"metrics-interval" group:"output" help:"time between two samples of what engines tell of themselves, in process or by --metrics-url (engine-*.parquet); 0: none" hash:"-"`
+	Out             string        `yaml:"out,omitempty" group:"output" help:"run directory; empty: runs/<time>-<plan hash>" hash:"-"`
 }
 
 // DefaultNumPrompts is the number of requests of a generated workload when
@@ -278,6 +280,7 @@ func Default() Plan {
 		Burstiness:                1,
 		Cache:                     CacheCold,
 		ReadyCheck:                10,
+		MetricsInterval:           time.Second,
 		PercentileMetrics:         "ttft,tpot,itl,e2el,client_queue_time,e2el_including_client_queue",
 		MetricPercentiles:         "50,90,95,99,99.9",
 		OnCap:                     "queue",

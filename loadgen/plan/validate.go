@@ -89,7 +89,9 @@ func (p *Plan) checkTarget(v *checker) {
 		v.ok(good, "header", "write it as NAME=VALUE, with a valid header name (a recorded plan holds no values: give them again)")
 		v.ok(!good || !strings.ContainsFunc(value, control), "header", "the value of %s holds a control character, such as a line break", name)
 	}
+	v.ok(p.MetricsInterval == 0 || p.MetricsInterval >= 100*time.Millisecond && p.MetricsInterval <= time.Hour, "metrics-interval", "%v is neither 0 nor from 100ms to 1h", p.MetricsInterval)
 	if !p.Remote() {
+		v.ok(len(p.MetricsURL) == 0, "metrics-url", "engines in this process are asked without it: leave it out or give --base-url")
 		v.ok(!p.HTTP2, "http2", "the in-process pool speaks no HTTP: leave it out or give --base-url")
 		v.ok(p.APIKeyFile == "", "api-key-file", "the in-process pool needs no key: leave it out or give --base-url")
 		v.ok(p.OTLPListen == "", "otlp-listen", "engines in this process hand over their account without spans: leave it out or give --base-url")
@@ -103,6 +105,10 @@ func (p *Plan) checkTarget(v *checker) {
 	v.ok(p.Endpoint == "" || strings.HasPrefix(p.Endpoint, "/"), "endpoint", "%q does not start with /", p.Endpoint)
 	for _, text := range p.BaseURL {
 		checkURL(v, text)
+	}
+	pages, err := p.MetricsPages()
+	if v.ok(err == nil, "metrics-url", "%v", err); err == nil {
+		v.ok(len(pages) == 0 || p.MetricsInterval > 0, "metrics-interval", "0 samples nothing, and --metrics-url says where: leave out one of the two")
 	}
 }
 

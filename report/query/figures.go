@@ -84,6 +84,8 @@ type Figures struct {
 	Spent Spent
 	// Joined is what is known of the successes at the server.
 	Joined Joined
+	// Engines is what the engines told of themselves.
+	Engines Engines
 	// PromptMismatch is the share of successes whose prompt had another length at
 	// the server than planned.
 	PromptMismatch Ratio
@@ -202,6 +204,9 @@ func Load(dir string, scopes ...Scope) (*Figures, error) {
 	}
 	if err := f.Signs.bunched(run); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", dir, err)
+	}
+	if f.Engines, err = loadEngines(run); err != nil {
+		return nil, err
 	}
 	if err := f.loadSessions(run); err != nil {
 		return nil, err

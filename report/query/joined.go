@@ -21,6 +21,10 @@ type Joined struct {
 	Negative int64
 	// Deltas are d_e2e, d_tail and d_tpot.
 	Deltas []Metric
+	// Path is what the client saw of all successes from when the request was written, the
+	// means in nanoseconds: of the first token, and of the end. What the engines say of
+	// the same, from then on, is the rest of what the way takes.
+	PathTTFT, PathE2E Mean
 	// With and Without are the ttft_send of successes that have an account from spans,
 	// and of those that have none though others do.
 	With, Without stats.Summary
@@ -48,6 +52,17 @@ var deltas = []struct {
 	{"d_tpot", func(r *record.Request) int64 { return r.DTPOT }},
 }
 
+// Mean is a mean over N values.
+type Mean struct {
+	Value float64
+	N     int64
+}
+
+func (m *Mean) add(v int64) {
+	m.N++
+	m.Value += (float64(v) - m.Value) / float64(m.N)
+}
+
 // joins accumulates Joined.
 type joins struct {
 	f             Joined
@@ -59,6 +74,12 @@ type joins struct {
 func (j *joins) add(r *record.Request) {
 	f := &j.f
 	f.Successes++
+	if r.Wrote.Known() && r.FirstToken.Known() {
+		f.PathTTFT.add(int64(r.FirstToken - r.Wrote))
+	}
+	if r.Wrote.Known() && r.Done.Known() {
+		f.PathE2E.add(int64(r.Done - r.Wrote))
+	}
 	switch r.ServerSource {
 	case "inprocess":
 		f.InProcess++

@@ -38,6 +38,7 @@ type jsonReport struct {
 	Classes     []jsonClass           `json:"classes"`
 	Cache       jsonCache             `json:"cache"`
 	Engine      jsonEngine            `json:"engine"`
+	Engines     *jsonEngines          `json:"engines"`
 	Drafts      jsonDrafts            `json:"drafts"`
 	Spent       *jsonSpent            `json:"spent"`
 	Server      *jsonServer           `json:"server"`
@@ -117,6 +118,7 @@ func Object(r *Report) any {
 		Classes:  r.classesJSON(),
 		Spent:    spentJSON(&r.Spent),
 		Server:   r.joinedJSON(),
+		Engines:  r.enginesJSON(),
 		Sessions: r.sessionsJSON(),
 		Triggers: triggersJSON(r.Triggers),
 		Index:    triggersJSON(r.StepIndex),

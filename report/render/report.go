@@ -100,6 +100,7 @@ func (r *Report) Warnings() []string {
 		warn("%.0f %% of chunks came in one read with the chunk before: itl and tpot are smoothed by buffering on the way or by a busy client", 100*c.Value())
 	}
 	r.warnJoined(warn)
+	r.warnEngines(warn)
 	return out
 }
 

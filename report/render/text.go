@@ -153,6 +153,7 @@ func (r *Report) tail(b *strings.Builder) {
 		fmt.Fprintf(b, "drafts     %d verified, acceptance length %.3g, %s of the tokens accepted\n",
 			r.Drafts.Verified, length, percent(known, func() float64 { return rate }))
 	}
+	r.engines(b)
 	r.arrivals(b)
 	r.generator(b)
 	for _, d := range r.Findings() {

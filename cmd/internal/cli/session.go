@@ -51,6 +51,7 @@ type session struct {
 	facts      map[string]string // of the target, for the manifest
 	faults     []byte            // the script; nil: none
 	spans      *spanIntake       // nil: nobody was to send any
+	metrics    *metrics          // nil: engines are not asked how they are
 	close      func()
 
 	vitals    *vitals.Watch     // while a run in real time goes on
@@ -185,6 +186,10 @@ func (s *session) open(env *Env) error {
 	if err != nil {
 		return err
 	}
+	found, err := s.findMetrics()
+	if err != nil {
+		return err
+	}
 	hash := s.plan.Hash()
 	m := record.Meta{
 		RunID: hash, PlanHash: hash, Seed: s.plan.Seed, Version: versionText(),
@@ -223,14 +228,15 @@ func (s *session) open(env *Env) error {
 	if err != nil {
 		return errors.Join(err, s.writer.Close(record.Final{State: record.Interrupted, EndedAt: clock.Never}))
 	}
+	s.openMetrics(found)
 	assign, err := newAssignment(&s.plan)
 	if err != nil {
-		return err
+		return errors.Join(err, s.abandonMetrics())
 	}
 	s.monitor = monitor.New(int64(s.plan.NumPrompts))
 	views, err := s.openViews(env)
 	if err != nil {
-		return errors.Join(err, s.writer.Close(record.Final{State: record.Interrupted, EndedAt: clock.Never}))
+		return errors.Join(err, s.abandonMetrics(), s.writer.Close(record.Final{State: record.Interrupted, EndedAt: clock.Never}))
 	}
 	s.views = views
 	c := dispatch.Config{
@@ -374,6 +380,7 @@ func (s *session) run(env *Env) error {
 	defer stop() // a panic must not leave the terminal as it is
 	s.watch()
 	s.dispatcher.Begin()
+	s.metrics.begin()
 	s.loop.Run()
 	s.fared = s.unwatch()
 	close(over)
@@ -382,6 +389,7 @@ func (s *session) run(env *Env) error {
 	if s.stamp != nil {
 		ended = s.stamp.Stamp()
 	}
+	s.endMetrics()
 	s.close()
 	s.awaitSpans()
 	return s.finish(ended)
@@ -434,7 +442,7 @@ func (s *session) finish(ended clock.Time) error {
 		f.Counters["session_steps_unsent"] = s.dispatcher.SessionCounts().StepsUnsent
 		f.Counters[record.CounterSessionsDropped], lost = s.ended.Close()
 	}
-	lost = errors.Join(lost, s.writeSpans(f.Counters))
+	lost = errors.Join(lost, s.writeSpans(f.Counters), s.closeMetrics(f.Counters))
 	if err := errors.Join(lost, s.writer.Close(f)); err != nil {
 		return exitf(exitInvalid, "recording %s: %w", s.dir, err)
 	}

@@ -1,0 +1,224 @@
+package query
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"goodput/loadgen/record"
+)
+
+// Level is a figure that goes up and down, over the samples of all engines.
+type Level struct {
+	Mean, Max float64
+	N         int64 // samples that tell it; 0: none does
+}
+
+func (l *Level) add(v float64) {
+	if math.IsNaN(v) {
+		return
+	}
+	l.N++
+	l.Mean += (v - l.Mean) / float64(l.N)
+	if l.N == 1 || v > l.Max {
+		l.Max = v
+	}
+}
+
+// Engines is what the engines said of themselves over the whole run, its warm-up included.
+// Routers are not in it: what they tell of engines these tell, too.
+type Engines struct {
+	// Replicas are the engines, Samples their rows; Routers are what was left out, and
+	// Doubles names those that another page had shown already.
+	Replicas, Routers int
+	Samples           int64
+	Doubles           []string
+	// Source and Dialects say where this is from, and in whose words.
+	Source   record.SampleSource
+	Dialects []string
+	// Running, Waiting and KVUsage are over all samples of all engines.
+	Running, Waiting, KVUsage Level
+	// Delta is by how much each counter went up, all engines together; NaN if one of them
+	// does not tell it. Resets are the engines that began anew, of which only what came
+	// after counts.
+	Delta  [record.NumSignals]float64
+	Resets int
+	// Idle: nothing was running or waiting in the first sample and in the last one.
+	Idle bool
+}
+
+// Known reports whether any engine was asked.
+func (e *Engines) Known() bool { return e.Replicas > 0 }
+
+// Of is by how much a counter went up; ok is false if that is not known.
+func (e *Engines) Of(s record.Signal) (v float64, ok bool) {
+	if !e.Known() {
+		return 0, false
+	}
+	v = e.Delta[s]
+	return v, !math.IsNaN(v)
+}
+
+// HitRate is the share of looked-up prompt tokens that the engines found in their prefix
+// caches.
+func (e *Engines) HitRate() (share float64, ok bool) {
+	hits, ok1 := e.Of(record.SignalPrefixHits)
+	queries, ok2 := e.Of(record.SignalPrefixQueries)
+	return hits / queries, ok1 && ok2 && queries > 0
+}
+
+// MeanOf is the mean of a histogram's values in seconds, and how many there are.
+func (e *Engines) MeanOf(sum, count record.Signal) (seconds, n float64, ok bool) {
+	s, ok1 := e.Of(sum)
+	n, ok2 := e.Of(count)
+	return s / n, n, ok1 && ok2 && n > 0
+}
+
+// engineSeries is one replica.
+type engineSeries struct {
+	name        string
+	role        record.SampleRole
+	first, last record.EngineSample
+	known       [record.NumSignals]float64 // last values that were told
+	delta       [record.NumSignals]float64
+	n           int64
+	reset       bool
+	levels      [3]Level
+}
+
+func (x *engineSeries) add(s *record.EngineSample) {
+	if x.n == 0 {
+		x.first, x.known = *s, s.Values
+	}
+	for i, now := range s.Values {
+		before := x.known[i]
+		switch {
+		case record.Signal(i).Level() || math.IsNaN(now):
+			continue
+		case math.IsNaN(before): // a counter is there from its first value on
+			x.delta[i] += now
+		case now < before:
+			x.reset = true
+			x.delta[i] += now
+		default:
+			x.delta[i] += now - before
+		}
+		x.known[i] = now
+	}
+	x.n++
+	x.last = *s
+	for i, signal := range []record.Signal{record.SignalRunning, record.SignalWaiting, record.SignalKVUsage} {
+		x.levels[i].add(s.Values[signal])
+	}
+}
+
+// fingerprint is what no two engines have in common: all their counters, of which a sum of
+// seconds or some thousands of tokens is among. "": there is too little.
+func (x *engineSeries) fingerprint() string {
+	var out strings.Builder
+	telling := false
+	for i, v := range x.last.Values {
+		if record.Signal(i).Level() || math.IsNaN(v) {
+			continue
+		}
+		telling = telling || v != math.Trunc(v) || v > 1000
+		fmt.Fprintf(&out, "%d=%v ", i, v)
+	}
+	if !telling {
+		return ""
+	}
+	return out.String()
+}
+
+// idle reports that nothing was under way.
+func idle(s *record.EngineSample) bool {
+	return s.Values[record.SignalRunning] == 0 && !(s.Values[record.SignalWaiting] > 0)
+}
+
+// engineSamples accumulates Engines.
+type engineSamples struct {
+	list []*engineSeries
+	by   map[string]*engineSeries
+}
+
+func (e *engineSamples) add(s *record.EngineSample) {
+	if s.Source == record.SampleORCA {
+		return // of single requests, which come when there is load
+	}
+	key := string(s.Role) + " " + s.Replica
+	x := e.by[key]
+	if x == nil {
+		x = &engineSeries{name: s.Replica, role: s.Role}
+		e.by[key] = x
+		e.list = append(e.list, x)
+	}
+	x.add(s)
+}
+
+func (e *engineSamples) finish() Engines {
+	out := Engines{Idle: true}
+	seen := map[string]bool{}
+	for _, x := range e.list {
+		if x.role != record.SampleEngine {
+			out.Routers++
+			continue
+		}
+		// Engines in one process are told apart anyway, and may well be alike.
+		if p := x.fingerprint(); p != "" && x.last.Source == record.SampleScrape {
+			if seen[p] {
+				out.Doubles = append(out.Doubles, x.name)
+				continue
+			}
+			seen[p] = true
+		}
+		out.take(x)
+	}
+	slices.Sort(out.Dialects)
+	return out
+}
+
+func (e *Engines) take(x *engineSeries) {
+	e.Replicas++
+	e.Samples += x.n
+	e.Source = x.last.Source
+	if d := x.last.Dialect; d != "" && !slices.Contains(e.Dialects, d) {
+		e.Dialects = append(e.Dialects, d)
+	}
+	if x.reset {
+		e.Resets++
+	}
+	e.Idle = e.Idle && x.n > 1 && idle(&x.first) && idle(&x.last)
+	for i := range e.Delta {
+		e.Delta[i] += x.delta[i]
+		if x.n < 2 || math.IsNaN(x.known[i]) {
+			e.Delta[i] = math.NaN()
+		}
+	}
+	for i, to := range []*Level{&e.Running, &e.Waiting, &e.KVUsage} {
+		to.merge(&x.levels[i])
+	}
+}
+
+func (l *Level) merge(o *Level) {
+	if o.N == 0 {
+		return
+	}
+	if l.N == 0 || o.Max > l.Max {
+		l.Max = o.Max
+	}
+	l.N += o.N
+	l.Mean += (o.Mean - l.Mean) * float64(o.N) / float64(l.N)
+}
+
+// loadEngines reads the samples of a run.
+func loadEngines(run *record.Run) (Engines, error) {
+	all := engineSamples{by: map[string]*engineSeries{}}
+	if _, err := run.Engines(func(s *record.EngineSample) error {
+		all.add(s)
+		return nil
+	}); err != nil {
+		return Engines{}, err
+	}
+	return all.finish(), nil
+}
