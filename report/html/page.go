@@ -30,6 +30,7 @@ type page struct {
 	Arms     []table
 	Compared []Figure
 	Runs     []section
+	Sweeps   []sweep
 }
 
 // Write writes the page of one run, or of several beside each other.

@@ -154,8 +154,18 @@ func TestPageInABrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a browser several times")
 	}
+	var b bytes.Buffer
+	if err := WriteSweeps(&b, []*render.Sweep{swept()}); err != nil {
+		t.Fatal(err)
+	}
+	for name, page := range map[string]string{"runs": written(t, recorded(t, 400), recorded(t, 40)), "sweep": b.String()} {
+		t.Run(name, func(t *testing.T) { browse(t, browser, page) })
+	}
+}
+
+func browse(t *testing.T, browser, page string) {
+	t.Helper()
 	dir := t.TempDir()
-	page := written(t, recorded(t, 400), recorded(t, 40))
 	// Only the test's copy has a script: it puts into the title how wide the page is.
 	const measure = `<script>onload = () => { document.title = "measured " + document.documentElement.scrollWidth + " in " + innerWidth; }</script></body>`
 	file := filepath.Join(dir, "page.html")

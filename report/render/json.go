@@ -188,7 +188,8 @@ func metricJSON(s stats.Summary) jsonMetric {
 	if s.N == 0 {
 		return out
 	}
-	out.Mean, out.P50, out.P90, out.P95, out.P99, out.P999, out.Max = &s.Mean, &s.P50, &s.P90, &s.P95, &s.P99, &s.P99_9, &s.Max
+	out.Mean, out.P50, out.P90, out.P95 = number(s.Mean), number(s.P50), number(s.P90), number(s.P95)
+	out.P99, out.P999, out.Max = number(s.P99), number(s.P99_9), number(s.Max)
 	return out
 }
 

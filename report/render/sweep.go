@@ -156,7 +156,7 @@ func curveText(b *strings.Builder, k *SweepKnee) {
 		t := &list[i]
 		f := &t.Figures
 		fmt.Fprintf(b, "%9s %12d %11s %10s %10s %10s %10s %10s %10d  %s\n", rateCell(t.Rate), t.Seed, attainedCell(t), rateCell(t.Goodput()),
-			known(t, f.TTFT, f.TTFT.P50), known(t, f.TTFT, f.TTFT.P95), known(t, f.TPOT, f.TPOT.P95), known(t, f.E2E, f.E2E.P50), f.MaxInFlight, verdictText(t))
+			known(t, f.TTFT, f.TTFT.P50), known(t, f.TTFT, f.TTFT.P95), known(t, f.TPOT, f.TPOT.P95), known(t, f.E2E, f.E2E.P50), f.MaxInFlight, VerdictText(t))
 	}
 	b.WriteString("           times in ms, of whole trials only; a trial whose verdict is certain is not run to its end\n")
 }
@@ -201,7 +201,8 @@ func Verdict(t *knee.Trial) string {
 	return "fail"
 }
 
-func verdictText(t *knee.Trial) string {
+// VerdictText is the verdict of a trial with what else there is to say of it.
+func VerdictText(t *knee.Trial) string {
 	out := Verdict(t)
 	if t.Stop != knee.Complete && t.Stop != "" {
 		out += ", " + string(t.Stop)

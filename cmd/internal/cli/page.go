@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"goodput/report/html"
 	"goodput/report/render"
@@ -15,6 +16,13 @@ const htmlFormat = "html"
 
 // writePage writes the page of the runs in dirs.
 func writePage(w io.Writer, dirs []string) error {
+	if slices.ContainsFunc(dirs, isSweep) {
+		sweeps, err := loadSweeps(dirs)
+		if err != nil {
+			return err
+		}
+		return html.WriteSweeps(w, sweeps)
+	}
 	runs, err := loadReports(dirs)
 	if err != nil {
 		return err
@@ -24,11 +32,7 @@ func writePage(w io.Writer, dirs []string) error {
 
 // writePlots writes each chart of the page to a file of its own.
 func writePlots(folder string, dirs []string) error {
-	runs, err := loadReports(dirs)
-	if err != nil {
-		return err
-	}
-	figures, err := html.Plots(runs)
+	figures, err := chartsOf(dirs)
 	if err != nil {
 		return err
 	}
@@ -53,4 +57,36 @@ func loadReports(dirs []string) ([]*render.Report, error) {
 		runs = append(runs, r)
 	}
 	return runs, nil
+}
+
+// chartsOf are the charts of the page of dirs.
+func chartsOf(dirs []string) ([]html.Figure, error) {
+	if slices.ContainsFunc(dirs, isSweep) {
+		sweeps, err := loadSweeps(dirs)
+		if err != nil {
+			return nil, err
+		}
+		return html.SweepPlots(sweeps)
+	}
+	runs, err := loadReports(dirs)
+	if err != nil {
+		return nil, err
+	}
+	return html.Plots(runs)
+}
+
+// loadSweeps reads those of one page, which holds no runs besides.
+func loadSweeps(dirs []string) ([]*render.Sweep, error) {
+	var out []*render.Sweep
+	for _, dir := range dirs {
+		if !isSweep(dir) {
+			return nil, exitf(exitUsage, "%s is no sweep, and others are: make a page of sweeps, or one of runs", dir)
+		}
+		s, err := loadSweep(dir)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
 }

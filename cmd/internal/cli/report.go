@@ -26,7 +26,7 @@ func newReport(env *Env) *cobra.Command {
 		Use:   "report RUN…",
 		Short: "print the figures of run directories",
 		Example: "  goodput report runs/a\n  goodput report runs/a --format json --output a.json\n" +
-			"  goodput report runs/a runs/b --format html --output page.html\n  goodput report runs/a --plots plots\n" +
+			"  goodput report runs/a runs/b --format html --output page.html\n  goodput report runs/knee --format html --output knee.html\n  goodput report runs/a --plots plots\n" +
 			"  goodput report runs/a --format vllm-json --output a.json\n  goodput report runs/a --definitions=vllm\n  goodput report --definitions",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -100,12 +100,37 @@ func reportWriter(format, definitions string, detailed bool) (func(w io.Writer, 
 		return nil, exitf(exitUsage, "--format: %q is unknown: use text, markdown, json, html or vllm-json", format)
 	}
 	return func(w io.Writer, dir string) error {
+		if isSweep(dir) {
+			return writeSweep(w, dir, format)
+		}
 		r, err := loadReport(dir)
 		if err != nil {
 			return err
 		}
 		return formats[format](w, r)
 	}, nil
+}
+
+// writeSweep writes a sweep as the sweep itself did; in Markdown it is a block of text.
+func writeSweep(w io.Writer, dir, format string) error {
+	s, err := loadSweep(dir)
+	if err != nil {
+		return err
+	}
+	switch format {
+	case "json":
+		return render.SweepJSON(w, s)
+	case "markdown":
+		if _, err := fmt.Fprintf(w, "### %s\n\n```\n", dir); err != nil {
+			return err
+		}
+		if err := render.SweepText(w, s); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(w, "```")
+		return err
+	}
+	return render.SweepText(w, s)
 }
 
 // loadReport computes the figures of a run from its files.

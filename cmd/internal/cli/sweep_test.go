@@ -159,3 +159,42 @@ func TestTrialsScaleTime(t *testing.T) {
 		}
 	}
 }
+
+// What a sweep printed can be read back from its files, but for the requests that were
+// alone; and it has a page.
+func TestSweepReadsBack(t *testing.T) {
+	t.Chdir(t.TempDir())
+	code, out, errs := swept(t, "--slo", "ttft p(95) <= 200ms", "--slo", "e2e p(90) <= 1ms", "--out", "s")
+	if code != exitGate {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	report := func(args ...string) (int, string) {
+		var b bytes.Buffer
+		code := Main(Env{Args: append([]string{"report"}, args...), Stdout: &b, Stderr: &b, Getenv: func(string) string { return "" }})
+		return code, b.String()
+	}
+	var kept []string
+	for line := range strings.Lines(out) {
+		if !strings.HasPrefix(line, "alone ") && !strings.Contains(line, "requests that are alone") {
+			kept = append(kept, line)
+		}
+	}
+	if code, text := report("s"); code != exitOK || text != strings.Join(kept, "") {
+		t.Errorf("exit %d: %s", code, cmp.Diff(strings.Join(kept, ""), text))
+	}
+	if code, text := report("s", "--format", "json"); code != exitOK || !json.Valid([]byte(text)) {
+		t.Errorf("exit %d: %s", code, text)
+	}
+	if code, text := report("s", "--format", "html"); code != exitOK || !strings.Contains(text, ">knee</text>") {
+		t.Errorf("exit %d: no page", code)
+	}
+	if code, text := report("s", "--format", "markdown"); code != exitOK || !strings.HasPrefix(text, "### s\n") {
+		t.Errorf("exit %d: %s", code, text)
+	}
+	if code, text := report("s", ".", "--format", "html"); code != exitUsage || !strings.Contains(text, "is no sweep") {
+		t.Errorf("exit %d: %s", code, text)
+	}
+	if code, text := report("s", "--format", "vllm-json"); code != exitUsage || !strings.Contains(text, "is a sweep") {
+		t.Errorf("exit %d: %s", code, text)
+	}
+}

@@ -21,6 +21,9 @@ func writeVLLM(w io.Writer, dir string, detailed bool) error {
 	if err != nil {
 		return err
 	}
+	if isSweep(dir) {
+		return exitf(exitUsage, "%s is a sweep, which keeps trials and no requests: give the directory of a run", dir)
+	}
 	s, err := vllmSetup(&p)
 	if err != nil {
 		return err
