@@ -18,6 +18,7 @@ type Plan struct {
 	Backend         string   `yaml:"backend" group:"target" help:"API to speak: openai and vllm (completions), openai-chat (chat completions: of sessions a message each of system, user, assistant and tools; of others one of the user), openai-responses (responses), openai-embeddings (no tokens, so neither ttft nor tpot)"`
 	PromptTokenIDs  bool     `yaml:"prompt-token-ids,omitempty" group:"target" help:"send prompts as arrays of token numbers (1000 to 9191) in place of words, so that a server of any vocabulary has exactly the planned number of tokens; completions only"`
 	ContinuousUsage bool     `yaml:"continuous-usage,omitempty" group:"target" help:"ask for token counts in every chunk (vLLM's continuous_usage_stats), so that chunks of several tokens are counted; some servers refuse it"`
+	NoStream        bool     `yaml:"no-stream,omitempty" group:"target" help:"ask for answers in one piece: they have no first token, so ttft, tpot and itl are unknown; e2e and the server's counts of tokens are not"`
 	Insecure        bool     `yaml:"insecure,omitempty" group:"target" help:"trust any certificate of the server"`
 	CAFile          string   `yaml:"ca-file,omitempty" group:"target" help:"PEM file of the certificates to trust instead of the system's"`
 	Model           string   `yaml:"model,omitempty" group:"target" help:"model name on the wire; empty: the first one of /v1/models"`

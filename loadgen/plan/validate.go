@@ -82,6 +82,7 @@ func (p *Plan) checkTarget(v *checker) {
 	v.ok(!p.ContinuousUsage || p.Backend != "openai-responses" && p.Backend != "openai-embeddings", "continuous-usage", "--backend %s has no such option", p.Backend)
 	v.ok(!p.PromptTokenIDs || p.Remote(), "prompt-token-ids", "engines in this process take no text: leave it out, or give --base-url")
 	v.ok(!p.PromptTokenIDs || p.Backend == "openai" || p.Backend == "vllm", "prompt-token-ids", "--backend %s takes text only: use openai or vllm", p.Backend)
+	p.checkNoStream(v)
 	v.ok(!p.IgnoreEOS || p.Backend != "openai-embeddings", "ignore-eos", "an embedding has no output tokens: leave it out")
 	for _, h := range p.Header {
 		name, value, found := strings.Cut(h, "=")
@@ -110,6 +111,20 @@ func (p *Plan) checkTarget(v *checker) {
 	if v.ok(err == nil, "metrics-url", "%v", err); err == nil {
 		v.ok(len(pages) == 0 || p.MetricsInterval > 0, "metrics-interval", "0 samples nothing, and --metrics-url says where: leave out one of the two")
 	}
+}
+
+// checkNoStream refuses what needs the time of a token.
+func (p *Plan) checkNoStream(v *checker) {
+	if !p.NoStream {
+		return
+	}
+	const why = "with --no-stream nothing is known of single tokens: leave one of the two out"
+	v.ok(p.Remote(), "no-stream", "engines in this process send no text: leave it out, or give --base-url")
+	v.ok(p.Backend != "openai-embeddings", "no-stream", "embeddings never come as a stream: leave it out")
+	v.ok(!p.ContinuousUsage, "continuous-usage", why)
+	v.ok(p.TTFTTimeout == 0, "ttft-timeout", why)
+	v.ok(p.HedgeAfter == "", "hedge-after", why)
+	v.ok(!strings.HasSuffix(p.CancelAfter, "tok"), "cancel-after", why)
 }
 
 // Remote reports whether the load goes to servers, and not to the in-process pool.

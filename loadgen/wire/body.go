@@ -98,6 +98,12 @@ func (f *Format) Continuous() {
 	f.open = strings.Replace(f.open, `"include_usage":true`, `"include_usage":true,"continuous_usage_stats":true`, 1)
 }
 
+// Unstreamed makes f ask for answers in one piece.
+func (f *Format) Unstreamed() {
+	f.open = strings.Replace(f.open, `"stream":true,`, "", 1)
+	f.open = strings.Replace(f.open, `"stream_options":{"include_usage":true},`, "", 1)
+}
+
 // Structured makes prompts of f JSON values of their own: the array of messages of a chat,
 // or the array of token numbers of a completion. Without it a chat is one message of the
 // user.

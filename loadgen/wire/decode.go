@@ -26,6 +26,11 @@ func decode(payload []byte, c *Chunk) {
 		c.Message = msg
 		return
 	}
+	decodeObject(top, c)
+}
+
+// decodeObject reads what a chunk says that is no error.
+func decodeObject(top map[string]any, c *Chunk) {
 	choices, _ := top["choices"].([]any)
 	for _, v := range choices {
 		c.Content = max(c.Content, Role)

@@ -1,10 +1,6 @@
 package wire
 
-import (
-	"bytes"
-	"encoding/json"
-	"strings"
-)
+import "strings"
 
 // event is Read for the responses API, whose payloads name their own type. Deltas of a
 // known type take the fast path; the last event, which holds the whole answer once
@@ -105,6 +101,19 @@ func decodeEvent(payload []byte, c *Chunk) {
 	switch name {
 	case "error":
 		c.Kind, c.Message = Failed, message(top)
+	case "response.failed", "response.completed", "response.incomplete":
+		decodeResponse(name, whole, c)
+	default:
+		c.Content = Role
+		if text, ok := top["delta"].(string); ok && text != "" && strings.HasSuffix(name, ".delta") {
+			c.Content = eventContent([]byte(name))
+		}
+	}
+}
+
+// decodeResponse reads a response that has ended as the name of its last event says.
+func decodeResponse(name string, whole map[string]any, c *Chunk) {
+	switch name {
 	case "response.failed":
 		c.Kind, c.Message = Failed, "the response failed"
 		if msg, bad := errorMessage(whole); bad {
@@ -119,11 +128,6 @@ func decodeEvent(payload []byte, c *Chunk) {
 			reason = "length"
 		}
 		c.Last, c.Finish = true, reason
-	default:
-		c.Content = Role
-		if text, ok := top["delta"].(string); ok && text != "" && strings.HasSuffix(name, ".delta") {
-			c.Content = eventContent([]byte(name))
-		}
 	}
 	if u, ok := whole["usage"].(map[string]any); ok && c.Last {
 		c.Usage.Prompt, c.Usage.Completion = count(u["input_tokens"]), count(u["output_tokens"])
@@ -132,32 +136,5 @@ func decodeEvent(payload []byte, c *Chunk) {
 		details, _ = u["output_tokens_details"].(map[string]any)
 		c.Usage.Reasoning = count(details["reasoning_tokens"])
 		c.Counted = c.Usage.Prompt != Unknown || c.Usage.Completion != Unknown
-	}
-}
-
-// Whole reads the answer of an embeddings request: Last if it holds a vector. It has no
-// tokens, so of the usage only the prompt's count is known, and the answer's is 0.
-func Whole(body []byte, c *Chunk) {
-	*c = blank
-	var answer struct {
-		Data  []json.RawMessage `json:"data"`
-		Usage struct {
-			Prompt *json.Number `json:"prompt_tokens"`
-		} `json:"usage"`
-		Error json.RawMessage `json:"error"`
-	}
-	if err := json.Unmarshal(body, &answer); err != nil {
-		c.Kind, c.Message = Malformed, err.Error()
-		return
-	}
-	if text := bytes.TrimSpace(answer.Error); len(text) > 0 && string(text) != "null" {
-		c.Kind, c.Message = Failed, ErrorText(body)
-		return
-	}
-	if c.Last = len(answer.Data) > 0; c.Last {
-		c.Usage.Completion, c.Counted = 0, true
-	}
-	if answer.Usage.Prompt != nil {
-		c.Usage.Prompt, c.Counted = count(*answer.Usage.Prompt), true
 	}
 }

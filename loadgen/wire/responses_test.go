@@ -80,14 +80,14 @@ func TestWhole(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var got Chunk
-			Whole([]byte(tt.body), &got)
+			Whole(Embeddings, []byte(tt.body), &got)
 			if d := cmp.Diff(tt.want, got); d != "" {
 				t.Error(d)
 			}
 		})
 	}
 	var cut Chunk
-	if Whole([]byte(`{"data":[`), &cut); cut.Kind != Malformed {
+	if Whole(Embeddings, []byte(`{"data":[`), &cut); cut.Kind != Malformed {
 		t.Errorf("%+v", cut)
 	}
 }

@@ -152,6 +152,9 @@ func (c *collector) failure(r *record.Request) {
 func (c *collector) success(r *record.Request) {
 	f := &c.f
 	c.end = max(c.end, r.LastToken)
+	if !r.LastToken.Known() && known(r.OutputTokens) > 0 {
+		c.end = max(c.end, r.Done) // an answer in one piece
+	}
 	f.OutputTokens += known(r.OutputTokens)
 	f.PromptTokens += known(r.PromptTokens)
 	if r.PromptTokens != record.Null32 {

@@ -112,6 +112,8 @@ func checkSLO(p *plan.Plan, slo observe.SLO, sessions bool) error {
 	switch {
 	case slo.OfSessions() && !sessions:
 		return exitf(exitUsage, "--goodput: sct, turn and slowdown are of sessions, which this load of %s has none of: leave them out, or use --dataset-name agent", p.DatasetName)
+	case p.NoStream && (slo.TTFT > 0 || slo.TTFTSend > 0 || slo.TPOT > 0):
+		return exitf(exitUsage, "--goodput: with --no-stream nothing is known of single tokens: bound e2el, or leave --no-stream out")
 	case slo.Slowdown > 0 && !p.InPool():
 		return exitf(exitUsage, "--goodput: what a session takes alone is known for engines in this process only: leave out slowdown, or --base-url and --target")
 	}

@@ -66,7 +66,6 @@ func aliases() []vllmFlag {
 		}},
 		{name: "self-timed", bool: true, says: "--arrival trace, the default of a dataset with timestamps", set: always("arrival", "trace")},
 		{name: "no-self-timed", bool: true, says: "--arrival poisson, at --request-rate", set: always("arrival", "poisson")},
-		{name: "no-stream", bool: true, says: "not offered: without a stream nothing is known of the first token", set: refuse("true", "answers are always streamed: without a stream nothing is known of the first token")},
 		{name: "probe-request-rate", says: "not offered: the load has no second lane for probes", set: refuse("", "there is no second lane for probes: send them with another run beside this one")},
 	}...)
 }

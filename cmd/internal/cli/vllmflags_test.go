@@ -77,7 +77,7 @@ var parities = []parity{
 	{"no-oversample", "", warned, ""},
 	{"no-reranker", "", warned, ""},
 	{"no-self-timed", "", same, "arrival=poisson"},
-	{"no-stream", "", refused, "always streamed"},
+	{"no-stream", "", same, "no-stream=true"},
 	{"num-prompts", "5", same, "num-prompts=5"},
 	{"num-warmups", "4", fixed, "warmup=4req"},
 	{"output-len", "8", same, "random-output-len=8 prefix-repetition-output-len=8 custom-output-len=8 sharegpt-output-len=8"},
@@ -267,7 +267,7 @@ func TestCommandLineOfVLLM(t *testing.T) {
 		"--num-warmups many":             "not a number of requests",
 		"--temperature hot":              "not a number",
 		"--chat-template-kwargs {":       "no value of JSON",
-		"--no-stream":                    "always streamed",
+		"--probe-request-rate 0.5":       "no second lane",
 		"--timed-trace-label-hash-ids x": "must be called hash_ids",
 	} {
 		if _, _, err := parse(strings.Fields(args)...); err == nil || !strings.Contains(err.Error(), want) {

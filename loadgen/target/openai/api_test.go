@@ -2,6 +2,7 @@ package openai
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -74,6 +75,47 @@ func TestEmbeddings(t *testing.T) {
 			rec := newRig(t, p.url(), func(c *Config) { c.API = wire.Embeddings }).one(t)
 			if rec.story() != tt.story || rec.result.Cause != tt.cause {
 				t.Errorf("%q, %+v", rec.story(), rec.result)
+			}
+		})
+	}
+}
+
+// TestAnswersInOnePiece: without a stream an answer has counts and an end, and no token of
+// it has a time.
+func TestAnswersInOnePiece(t *testing.T) {
+	const chat = `{"choices":[{"index":0,"message":{"role":"assistant","content":"a b"},"finish_reason":"length"}],"usage":{"prompt_tokens":12,"completion_tokens":2}}`
+	tests := []struct {
+		name  string
+		api   wire.API
+		body  string
+		cause target.Cause
+		story string
+	}{
+		{"chat", wire.Chat, chat, target.CauseEOF, "finish:length +usage:12/2/-1/-1 +done"},
+		{"completion", wire.Completions, `{"choices":[{"text":"a","finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`, target.CauseEOF, "finish:stop +usage:1/1/-1/-1 +done"},
+		{"response", wire.Responses, `{"status":"completed","error":null,"usage":{"input_tokens":3,"output_tokens":4}}`, target.CauseEOF, "finish:stop +usage:3/4/-1/-1 +done"},
+		{"response cut at its length", wire.Responses, `{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"usage":{"input_tokens":3,"output_tokens":4}}`, target.CauseEOF, "finish:length +usage:3/4/-1/-1 +done"},
+		{"failed response", wire.Responses, `{"status":"failed","error":{"message":"no"}}`, target.CauseStreamError, ""},
+		{"response under way", wire.Responses, `{"status":"in_progress"}`, target.CauseTruncated, ""},
+		{"error in a 200", wire.Chat, `{"error":{"message":"no"}}`, target.CauseStreamError, ""},
+		{"no reason", wire.Chat, `{"choices":[{"message":{"content":"a"},"finish_reason":null}]}`, target.CauseTruncated, ""},
+		{"not JSON", wire.Completions, `{"choices":[`, target.CauseStreamError, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			asked := make(chan string, 1)
+			p := listen(t, func(c *conn) {
+				if req, body := c.request(); req != nil {
+					asked <- req.Header.Get("Accept") + " " + body
+					c.say(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(tt.body), tt.body))
+				}
+			})
+			rec := newRig(t, p.url(), func(c *Config) { c.API, c.Whole = tt.api, true }).one(t)
+			if rec.story() != tt.story || rec.result.Cause != tt.cause || rec.count(target.Token) != 0 {
+				t.Errorf("%q, %+v", rec.story(), rec.result)
+			}
+			if text := <-asked; strings.Contains(text, "stream") || !strings.HasPrefix(text, "application/json {") {
+				t.Errorf("asked by %s", text)
 			}
 		})
 	}

@@ -119,7 +119,7 @@ func (a *attempt) exchange() {
 		a.refused(resp, why)
 		return
 	}
-	if a.c.cfg.API.Streams() {
+	if a.c.cfg.streams() {
 		// Only now: of requests that wait for their answer there may be very many.
 		a.scanner = a.c.scanner()
 		a.stream(resp.Body)

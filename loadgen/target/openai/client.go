@@ -70,6 +70,9 @@ func New(cfg Config) (*Client, error) {
 	if cfg.ContinuousUsage {
 		format.Continuous()
 	}
+	if cfg.Whole {
+		format.Unstreamed()
+	}
 	if cfg.Structured {
 		format.Structured()
 	}

@@ -30,6 +30,8 @@ type Config struct {
 	Endpoint string
 	// API is what to speak; the zero value is completions.
 	API wire.API
+	// Whole asks for answers in one piece, of which no token has a time.
+	Whole bool
 	// ContinuousUsage asks for token counts in every chunk of a completion or chat, so
 	// that it is known how many tokens a chunk holds.
 	ContinuousUsage bool
@@ -164,8 +166,15 @@ func isText(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
+// streams reports whether answers come as streams of events.
+func (c *Config) streams() bool { return c.API.Streams() && !c.Whole }
+
 func (c *Config) validate() error {
 	switch {
+	case c.Whole && c.ContinuousUsage:
+		return errors.New("openai client: answers in one piece have no chunks whose tokens could be counted: leave ContinuousUsage out")
+	case c.Whole && c.TTFTTimeout > 0:
+		return errors.New("openai client: when an answer in one piece has its first token is not known: leave the TTFT timeout out")
 	case c.Loop == nil || c.Stamp == nil || c.Prompt == nil:
 		return errors.New("openai client: Loop, Stamp and Prompt must be set")
 	case c.TTFTTimeout < 0:

@@ -15,7 +15,7 @@ import (
 
 // mediaType is that of the answers.
 func (c *Config) mediaType() string {
-	if c.API.Streams() {
+	if c.streams() {
 		return "text/event-stream"
 	}
 	return "application/json"

@@ -97,7 +97,8 @@ func (a *attempt) held(c *wire.Chunk) int {
 	return max(0, n)
 }
 
-// whole reads an answer that is no stream. It is there when its last byte is.
+// whole reads an answer that is no stream. It is there when its last byte is; when its
+// tokens were made is not known, so there is no Token event.
 func (a *attempt) whole(body io.Reader) {
 	text, err := io.ReadAll(io.LimitReader(body, maxWholeBytes+1))
 	at := a.c.stamp()
@@ -112,19 +113,22 @@ func (a *attempt) whole(body io.Reader) {
 		return
 	}
 	c := &a.chunk
-	switch wire.Whole(text, c); {
+	switch wire.Whole(a.c.cfg.API, text, c); {
 	case c.Kind == wire.Failed:
 		a.blame(target.CauseStreamError, "error in the answer: "+c.Message)
 		return
 	case c.Kind == wire.Malformed:
 		a.blame(target.CauseStreamError, "malformed answer: "+c.Message)
 		return
-	case !c.Last:
+	case !c.Last && a.c.cfg.API == wire.Embeddings:
 		a.blame(target.CauseTruncated, "the answer holds no vector")
+		return
+	case !c.Last:
+		a.blame(target.CauseTruncated, "the answer does not say why it ends")
 		return
 	}
 	a.usage = target.Usage(c.Usage)
-	a.emit(target.Event{At: at, Kind: target.Finished})
+	a.emit(target.Event{At: at, Kind: target.Finished, Reason: c.Finish})
 	a.emit(target.Event{At: at, Kind: target.UsageSeen, Usage: &a.usage})
 	a.emit(target.Event{At: at, Kind: target.Done})
 }
