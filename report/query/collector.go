@@ -2,6 +2,7 @@ package query
 
 import (
 	"math"
+	"slices"
 
 	"goodput/loadgen/clock"
 	"goodput/loadgen/record"
@@ -66,12 +67,29 @@ type collector struct {
 }
 
 func newCollector(dir string, m record.Manifest) *collector {
-	return &collector{
+	c := &collector{
 		f:       Figures{Dir: dir, Manifest: m, LastSent: clock.Never},
 		samples: make([]stats.Sample, len(perRequest)), series: make([]stats.Series, len(perRequest)), placed: assigned{},
 		checks: checks{window: m.Window},
 		warm:   clock.Never, first: math.MaxInt64, last: clock.Never, end: clock.Never,
 	}
+	if m.Counts != nil {
+		c.expect(max(0, m.Counts.Scheduled))
+	}
+	return c
+}
+
+// expect makes room for so many requests, where there will be any value at all: in a
+// short run, memory that grows step by step is most of what reading it costs.
+func (c *collector) expect(requests int64) {
+	for i := range c.samples {
+		c.samples[i].Expect(requests)
+		c.series[i].Expect(requests)
+	}
+	for _, s := range slices.Concat(c.joins.all(), c.signs.all(), []*stats.Sample{&c.queue}) {
+		s.Expect(requests)
+	}
+	c.departs = slices.Grow(c.departs, int(min(requests, MaxArrivals)))
 }
 
 // add takes one row. Only the attempt that decides a request counts, and only
@@ -201,8 +219,9 @@ func (c *collector) finish() *Figures {
 	f.Checks = c.checks.finish(&f.Timeline, c.last)
 	f.Signs = c.signs.finish()
 	f.values = append(f.values, values{"queue", 1, &c.queue}, values{"itl", 1000, c.itl})
+	var correlator stats.Correlator
 	for i, m := range perRequest {
-		independent, _ := c.series[i].Effective()
+		independent, _ := c.series[i].Effective(&correlator)
 		f.Metrics = append(f.Metrics, Metric{Name: m.name, Summary: c.samples[i].Summary(), Independent: independent})
 		f.values = append(f.values, values{m.name, 1, &c.samples[i]})
 		if m.name == itlAfter {

@@ -70,6 +70,11 @@ type joins struct {
 	with, without stats.Sample
 }
 
+// all are the samples of the deltas.
+func (j *joins) all() []*stats.Sample {
+	return []*stats.Sample{&j.samples[0], &j.samples[1], &j.samples[2]}
+}
+
 // add takes a success.
 func (j *joins) add(r *record.Request) {
 	f := &j.f

@@ -55,6 +55,9 @@ type signs struct {
 	failed, answered, dttft, dtail stats.Sample
 }
 
+// all are the samples of which successes have values.
+func (s *signs) all() []*stats.Sample { return []*stats.Sample{&s.answered, &s.dttft, &s.dtail} }
+
 // add takes an attempt of the window.
 func (s *signs) add(r *record.Request) {
 	s.leaver(r)

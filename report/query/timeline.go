@@ -48,6 +48,8 @@ type timeline struct {
 	bins  []binReader
 	// lines are the changes of the number in flight in each bin, of each replica.
 	lines [][]int32
+	// spare are counts of bins that were joined, all 0.
+	spare [][]int32
 }
 
 type binReader struct {
@@ -81,7 +83,7 @@ func (t *timeline) halve() {
 	for i := range (len(t.bins) + 1) / 2 {
 		b := t.bins[2*i]
 		if 2*i+1 < len(t.bins) {
-			b.join(&t.bins[2*i+1])
+			t.join(&b, &t.bins[2*i+1])
 		}
 		t.bins[i] = b
 	}
@@ -98,7 +100,8 @@ func (t *timeline) halve() {
 	}
 }
 
-func (b *binReader) join(o *binReader) {
+// join adds o, which is not used any more, to b.
+func (t *timeline) join(b, o *binReader) {
 	b.Due += o.Due
 	b.Sent += o.Sent
 	b.OK += o.OK
@@ -109,6 +112,10 @@ func (b *binReader) join(o *binReader) {
 	b.Accounts += o.Accounts
 	b.net += o.net
 	b.ttft.join(&o.ttft)
+	if s := o.ttft.counts; s != nil && &s[0] != &b.ttft.counts[0] {
+		clear(s)
+		t.spare = append(t.spare, s)
+	}
 }
 
 // add takes an attempt; replica is the number of its replica, below 0 if unknown.
@@ -122,7 +129,7 @@ func (t *timeline) add(r *record.Request, replica int) {
 		return
 	}
 	if r.Intended.Known() {
-		t.at(r.Intended).due(r)
+		t.due(t.at(r.Intended), r)
 	}
 	if from.Known() {
 		t.at(from).Sent++
@@ -140,7 +147,7 @@ func (t *timeline) add(r *record.Request, replica int) {
 }
 
 // due takes what a bin says of the requests that were due in it.
-func (b *binReader) due(r *record.Request) {
+func (t *timeline) due(b *binReader, r *record.Request) {
 	b.Due++
 	if r.ServerSource != "" {
 		b.Accounts++
@@ -151,6 +158,9 @@ func (b *binReader) due(r *record.Request) {
 	}
 	b.Hit.hit(r.CachedTokens, r.PromptTokens)
 	if v := r.TTFT(); v != record.Null {
+		if n := len(t.spare); b.ttft.counts == nil && n > 0 {
+			b.ttft.counts, t.spare = t.spare[n-1], t.spare[:n-1]
+		}
 		b.ttft.add(v)
 	}
 }
@@ -220,7 +230,7 @@ func (t *timeline) levels(replica int) []int64 {
 type spread struct {
 	n          int64
 	least, top int64
-	counts     []int32 // nil until there is a value
+	counts     []int32 // nil until there is a value; it may come from a bin that was joined
 }
 
 const (
@@ -232,6 +242,8 @@ const (
 func (s *spread) add(v int64) {
 	if s.counts == nil {
 		s.counts = make([]int32, (spreadHigh-spreadLow)<<spreadBits)
+	}
+	if s.n == 0 {
 		s.least, s.top = v, v
 	}
 	s.n++

@@ -17,6 +17,7 @@ type Sample struct {
 	n      int64
 	most   int64
 	hi, lo uint64 // their sum, in 128 bits
+	room   int    // values to make room for at the first one
 
 	// What does not fit: the values of 0 and above, and the complements of those
 	// below, of which there are belows.
@@ -26,6 +27,9 @@ type Sample struct {
 
 // sampleBits makes buckets of a width of at most 1/8192 of their values.
 const sampleBits = 14
+
+// Expect tells about how many values will come, so that memory is taken once.
+func (s *Sample) Expect(n int64) { s.room = int(min(n, Kept)) }
 
 // Add takes one value.
 func (s *Sample) Add(v int64) {
@@ -39,7 +43,7 @@ func (s *Sample) Add(v int64) {
 	switch {
 	case s.n <= Kept:
 		if len(s.values) == cap(s.values) {
-			s.values = slices.Grow(s.values, max(512, len(s.values)))
+			s.values = slices.Grow(s.values, max(512, s.room, len(s.values)))
 		}
 		s.values = append(s.values, v)
 	case s.values != nil:

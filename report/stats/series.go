@@ -2,8 +2,7 @@ package stats
 
 import (
 	"math"
-
-	"gonum.org/v1/gonum/dsp/fourier"
+	"slices"
 )
 
 // Series is a sequence of values, such as a latency in the order of arrivals, from
@@ -17,10 +16,15 @@ type Series struct {
 	n     int64
 	total float64
 	mean2 float64 // sum of squared deviations from the running mean (Welford)
+	room  int     // cells to make room for at the first value
 }
 
 // Cells is the most cells of a Series.
 const Cells = 1 << 14
+
+// Expect tells that indexes below n will come, so that memory is taken once; with more
+// of them it grows.
+func (s *Series) Expect(n int64) { s.room = int(min(n, Cells)) }
 
 // Add takes the value of an index from 0.
 func (s *Series) Add(index uint64, v float64) {
@@ -28,6 +32,9 @@ func (s *Series) Add(index uint64, v float64) {
 		s.halve()
 	}
 	at := int(index >> s.shift)
+	if s.sum == nil {
+		s.sum, s.count = make([]float64, 0, s.room), make([]int32, 0, s.room)
+	}
 	for len(s.sum) <= at {
 		s.sum, s.count = append(s.sum, 0), append(s.count, 0)
 	}
@@ -62,21 +69,25 @@ func (s *Series) N() int64 { return s.n }
 // Effective is the number of independent values that would give the mean the same
 // variance as these correlated ones: the variance of the values over that of their
 // mean, at most N. ok is false for fewer than 32 values, from which no correlation
-// can be estimated.
+// can be estimated. Calls one after the other may share w.
 //
 // The variance of the mean is that of cells times their integrated autocorrelation
 // time, 1 + 2*sum of rho, the sum being cut by Geyer's rule (initial positive
 // sequence, "Practical Markov Chain Monte Carlo", 1992).
-func (s *Series) Effective() (n float64, ok bool) {
-	x := s.cells()
-	if s.n < 32 || len(x) < 32 {
+func (s *Series) Effective(w *Correlator) (n float64, ok bool) {
+	if s.n < 32 {
+		return 0, false
+	}
+	x := s.cells(w.values[:0])
+	w.values = x
+	if len(x) < 32 {
 		return 0, false
 	}
 	whole := s.mean2 / float64(s.n)
 	if whole <= 0 {
 		return float64(s.n), true // all are equal
 	}
-	variance, tau := autocorrelation(x)
+	variance, tau := w.autocorrelation(x)
 	if variance == 0 {
 		return float64(s.n), true
 	}
@@ -84,62 +95,13 @@ func (s *Series) Effective() (n float64, ok bool) {
 	return min(float64(s.n), max(1, whole/ofMean)), true
 }
 
-// cells are the means of cells that hold values.
-func (s *Series) cells() []float64 {
-	out := make([]float64, 0, len(s.sum))
+// cells appends the means of cells that hold values to out.
+func (s *Series) cells(out []float64) []float64 {
+	out = slices.Grow(out, len(s.sum))
 	for i, c := range s.count {
 		if c > 0 {
 			out = append(out, s.sum[i]/float64(c))
 		}
-	}
-	return out
-}
-
-// autocorrelation returns the variance of x and its integrated autocorrelation
-// time, at least 1.
-func autocorrelation(x []float64) (variance, tau float64) {
-	cov := autocovariance(x)
-	if cov[0] <= 0 {
-		return 0, 1
-	}
-	tau = -1
-	least := math.Inf(1)
-	for i := 0; i+1 < len(cov); i += 2 {
-		pair := (cov[i] + cov[i+1]) / cov[0]
-		if pair <= 0 {
-			break
-		}
-		least = min(least, pair) // the sums of pairs fall; where they don't, it is noise
-		tau += 2 * least
-	}
-	return cov[0], max(1, tau)
-}
-
-// autocovariance returns those of lags 0 to len(x)-1, by the transform of x padded
-// with zeros to twice its length, so that lags do not wrap.
-func autocovariance(x []float64) []float64 {
-	n := 1
-	for n < 2*len(x) {
-		n *= 2
-	}
-	mean := 0.0
-	for _, v := range x {
-		mean += v
-	}
-	mean /= float64(len(x))
-	padded := make([]float64, n)
-	for i, v := range x {
-		padded[i] = v - mean
-	}
-	fft := fourier.NewFFT(n)
-	c := fft.Coefficients(nil, padded)
-	for i, v := range c {
-		c[i] = complex(real(v)*real(v)+imag(v)*imag(v), 0)
-	}
-	all := fft.Sequence(nil, c)
-	out := all[:len(x)]
-	for i := range out {
-		out[i] /= float64(n) * float64(len(x))
 	}
 	return out
 }

@@ -35,7 +35,7 @@ func TestEffective(t *testing.T) {
 				s.Add(uint64(i), x[i])
 			}
 			want := float64(c.n) * (1 - c.phi) / (1 + c.phi)
-			if got, ok := s.Effective(); !ok || math.Abs(got/want-1) > 0.2 {
+			if got, ok := s.Effective(new(Correlator)); !ok || math.Abs(got/want-1) > 0.2 {
 				t.Errorf("%.0f independent of %d (%v), want %.0f within 20 %%", got, c.n, ok, want)
 			}
 			if s.N() != int64(c.n) {
@@ -50,17 +50,17 @@ func TestEffectiveOfOddSeries(t *testing.T) {
 	for i := range uint64(31) {
 		few.Add(i, float64(i))
 	}
-	if _, ok := few.Effective(); ok {
+	if _, ok := few.Effective(new(Correlator)); ok {
 		t.Error("31 values tell of their correlation")
 	}
 	for i := range uint64(100) {
 		equal.Add(i, 3)
 		sparse.Add(i*1_000_003, float64(i%7))
 	}
-	if n, ok := equal.Effective(); !ok || n != 100 {
+	if n, ok := equal.Effective(new(Correlator)); !ok || n != 100 {
 		t.Errorf("equal values: %v %v", n, ok)
 	}
-	if n, ok := sparse.Effective(); !ok || !(n > 0) || n > 100 {
+	if n, ok := sparse.Effective(new(Correlator)); !ok || !(n > 0) || n > 100 {
 		t.Errorf("values far apart: %v %v", n, ok)
 	}
 }
@@ -79,5 +79,64 @@ func TestTransient(t *testing.T) {
 	}
 	if cut := Transient(nil); cut != 0 {
 		t.Errorf("nothing is cut at %d", cut)
+	}
+}
+
+// The first lags, one by one, are those of the transform.
+func TestCovariancesAreThoseOfTheTransform(t *testing.T) {
+	x := autoregressive(1000, 0.9)
+	mean := 0.0
+	for _, v := range x {
+		mean += v / float64(len(x))
+	}
+	for i := range x {
+		x[i] -= mean
+	}
+	var w Correlator
+	w.autocovariance(autoregressive(1500, 0.1)) // leaves nothing behind
+	all := w.autocovariance(x)
+	for lag := 0; lag+1 < len(x); lag += 2 {
+		even, odd := covariances(x, lag)
+		if math.Abs(even-all[lag]) > 1e-12 || math.Abs(odd-all[lag+1]) > 1e-12 {
+			t.Fatalf("lags %d and %d: %v and %v, by transform %v and %v", lag, lag+1, even, odd, all[lag], all[lag+1])
+		}
+	}
+}
+
+// A Correlator that was used before gives what a new one does.
+func TestCorrelatorIsUsedAgain(t *testing.T) {
+	var w Correlator
+	for _, c := range []struct {
+		n   int
+		phi float64
+	}{{3000, 0.99}, {100, 0.5}, {5000, 0.2}, {3000, 0.995}} {
+		var s Series
+		for i, v := range autoregressive(c.n, c.phi) {
+			s.Add(uint64(i), v)
+		}
+		got, _ := s.Effective(&w)
+		if want, _ := s.Effective(new(Correlator)); got != want {
+			t.Errorf("%d values of phi %v: %v, by a new one %v", c.n, c.phi, got, want)
+		}
+	}
+}
+
+func TestExpectChangesNoFigure(t *testing.T) {
+	var s, expected Series
+	expected.Expect(3 * Cells)
+	var sample, roomy Sample
+	roomy.Expect(10)
+	for i, v := range autoregressive(Cells+1000, 0.5) {
+		s.Add(uint64(i), v)
+		expected.Add(uint64(i), v)
+		sample.Add(int64(1e6 * v))
+		roomy.Add(int64(1e6 * v))
+	}
+	a, _ := s.Effective(new(Correlator))
+	if b, _ := expected.Effective(new(Correlator)); a != b {
+		t.Errorf("effective %v, with room for more %v", a, b)
+	}
+	if a, b := sample.Summary(), roomy.Summary(); a != b {
+		t.Errorf("summary %v, with room for less %v", a, b)
 	}
 }
