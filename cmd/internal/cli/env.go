@@ -42,7 +42,7 @@ func catch() (<-chan os.Signal, func()) {
 
 // OS is the environment of the real process, whose heap it sets up.
 func OS() Env {
-	deferCollection()
+	setUpHeap(os.Args[1:])
 	info, err := os.Stderr.Stat()
 	env := Env{
 		Args: os.Args[1:], Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv,
