@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // Field is one parameter of a Plan, by its YAML key.
@@ -46,7 +47,12 @@ func Fields() []Field {
 // Env is the environment variable of the field: GOODPUT_ and the key in upper
 // case, with _ for everything that is not a letter or a digit.
 func (f Field) Env() string {
-	return "GOODPUT_" + strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(f.Key))
+	return "GOODPUT_" + strings.Map(func(r rune) rune {
+		if r == '-' || r == '.' {
+			return '_'
+		}
+		return unicode.ToUpper(r)
+	}, f.Key)
 }
 
 // Type names the value's form for a help text.

@@ -191,15 +191,17 @@ func (p Plan) YAML() ([]byte, error) {
 // where results go have the same hash.
 func (p Plan) Hash() string {
 	h := sha256.New()
+	public := p
+	public.Header = headerNames(p.Header)
 	for _, f := range Fields() {
 		if !f.Hashed {
 			continue
 		}
-		q := p
+		from := &p
 		if f.Secret {
-			q.Header = headerNames(p.Header)
+			from = &public
 		}
-		fmt.Fprintf(h, "%s=%s\n", f.Key, f.Get(&q))
+		fmt.Fprintf(h, "%s=%s\n", f.Key, f.Get(from))
 	}
 	return hex.EncodeToString(h.Sum(nil))[:12]
 }

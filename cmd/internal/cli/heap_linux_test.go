@@ -4,25 +4,26 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"unsafe"
 )
 
-// What is allocated next lies in memory that asks for huge pages ("hg" in proc(5)).
-func TestHeapAsksForHugePages(t *testing.T) {
-	if !adviseHuge(make([]byte, 1<<20)) {
+// Memory that asks for huge pages is marked so ("hg" in proc(5)).
+func TestHugePagesAreAskedFor(t *testing.T) {
+	b := make([]byte, 8<<20)
+	if !adviseHuge(b) {
 		t.Skip("the system has no transparent huge pages")
 	}
-	preferHugePages(hugeHeap)
-	b := make([]byte, hugeHeap/2)
-	flags, ok := flagsOf(t, uintptr(unsafe.Pointer(&b[0])))
+	flags, ok := flagsOf(t, uintptr(unsafe.Pointer(&b[len(b)/2])))
 	if !ok {
 		t.Skip("the system does not tell")
 	}
 	if !strings.Contains(" "+flags, " hg ") {
 		t.Errorf("memory of flags %s", flags)
 	}
+	runtime.KeepAlive(b)
 }
 
 // flagsOf are the flags of the mapping that holds the address.

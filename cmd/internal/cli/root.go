@@ -50,6 +50,40 @@ A first test, in virtual time, without any server:
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newRun(env), newSweep(env), newCompare(env), newGate(env), newServe(env), newProxy(env), newReport(env), newWatch(env), newRecover(env), newProfile(env), newDataset(env), newVersion(env), newVLLMTopic())
+	root.AddCommand(commands(env)...)
 	return root
+}
+
+// commands are those below the root. Each has its flags from the first moment, which
+// takes longer than a short command itself: where the command line begins with the
+// name of one, nothing asks for the others.
+func commands(env *Env) []*cobra.Command {
+	all := []struct {
+		name string
+		make func(*Env) *cobra.Command
+	}{
+		{"run", newRun},
+		{"sweep", newSweep},
+		{"compare", newCompare},
+		{"gate", newGate},
+		{"serve", newServe},
+		{"proxy", newProxy},
+		{"report", newReport},
+		{"watch", newWatch},
+		{"recover", newRecover},
+		{"profile", newProfile},
+		{"dataset", newDataset},
+		{"version", newVersion},
+		{"vllm-flags", func(*Env) *cobra.Command { return newVLLMTopic() }},
+	}
+	var out []*cobra.Command
+	for _, c := range all {
+		if len(env.Args) > 0 && env.Args[0] == c.name {
+			return []*cobra.Command{c.make(env)}
+		}
+	}
+	for _, c := range all {
+		out = append(out, c.make(env))
+	}
+	return out
 }
