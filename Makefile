@@ -31,8 +31,8 @@ test: ## run all tests
 race: ## run all tests, shortened, under the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -short ./...
 
-validate: ## the error rates of gates over 400 comparisons (minutes)
-	GOODPUT_VALIDATE=1 $(GO) test -count=1 -timeout 2h -run TestGateErrorRates -v ./cmd/internal/cli
+validate: ## the error rates of gates and knees over hundreds of comparisons (minutes)
+	GOODPUT_VALIDATE=1 $(GO) test -count=1 -timeout 2h -run "TestGateErrorRates|TestKneeErrorRates" -v ./cmd/internal/cli
 
 fuzz: ## fuzz each target for FUZZTIME (default 10s; 5000x counts runs)
 	@set -e; for p in $$($(GO) list ./...); do \

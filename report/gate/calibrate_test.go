@@ -65,3 +65,23 @@ func TestCalibrateEqualAndInvalid(t *testing.T) {
 		t.Errorf("%v: %s", err, &b)
 	}
 }
+
+// Swapping the arms of pairs that spread evenly shows the test's level with little noise,
+// and differences that go one way in most pairs do not move it.
+func TestCalibrateSwaps(t *testing.T) {
+	r := rule(t, "e2e mean vs baseline <= +5%")
+	var all [][][]Block
+	for i := range 400 {
+		s := rng.New(3, "pairs", uint64(i))
+		var values []float64
+		for range 5 {
+			base := 100 * math.Exp(0.2*s.Norm())
+			values = append(values, base, base*math.Exp(0.02*s.Norm()))
+		}
+		all = append(all, [][]Block{paired(1000, values...)})
+	}
+	c := Calibrate([]Rule{r}, all)[0]
+	if share := c.Expected / float64(c.N); math.Abs(share-0.05) > 0.01 || math.Abs(float64(c.Rejected)-c.Expected) > 4*c.SD || c.SD < 3 || c.SD > 5 {
+		t.Errorf("%d rejected, %.1f expected, sd %.2f", c.Rejected, c.Expected, c.SD)
+	}
+}

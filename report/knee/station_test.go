@@ -15,6 +15,41 @@ import (
 type station struct {
 	n, servers int
 	limit      float64
+	// law is how long services last, with a mean of 1 s; the zero value: exponential.
+	law hyper
+}
+
+// hyper is a mixture of two exponentials with rates a and b, of the first with chance p.
+type hyper struct{ p, a, b float64 }
+
+// hyperOf has mean 1, the squared coefficient of variation c > 1, and equal shares of the
+// work in either part.
+func hyperOf(c float64) hyper {
+	p := (1 + math.Sqrt((c-1)/(c+1))) / 2
+	return hyper{p, 2 * p, 2 * (1 - p)}
+}
+
+func (h hyper) draw(s *rng.Stream) float64 {
+	switch {
+	case h == hyper{}:
+		return s.Exp()
+	case s.Float64() < h.p:
+		return s.Exp() / h.a
+	}
+	return s.Exp() / h.b
+}
+
+// tail is the chance that a wait of M/H2/1 at rate r is longer than t: the formula of
+// Pollaczek and Khinchine for the transform of waits, whose two poles are the roots of a
+// quadratic, in partial fractions.
+func (h hyper) tail(r, t float64) float64 {
+	sum, product := h.a+h.b-r, h.a*h.b-r*(h.a+h.b)+r*(h.p*h.a+(1-h.p)*h.b)
+	root := math.Sqrt(sum*sum - 4*product)
+	x, y := (sum-root)/2, (sum+root)/2
+	part := func(u, v float64) float64 {
+		return (1 - r) * (h.a - u) * (h.b - u) / (v - u) / u * math.Exp(-u*t)
+	}
+	return part(x, y) + part(y, x)
 }
 
 var _ Prober = station{}
@@ -35,7 +70,7 @@ func (q station) Trial(_ context.Context, seed uint64, rate float64) (Trial, err
 		now += gaps.Exp() / rate
 		first := slices.Index(free, slices.Min(free))
 		start := max(free[first], now)
-		free[first] = start + services.Exp()
+		free[first] = start + q.law.draw(&services)
 		if i < q.n/10 {
 			continue
 		}
@@ -126,4 +161,40 @@ func (q slowed) Trial(ctx context.Context, seed uint64, rate float64) (Trial, er
 	inner := q.station
 	inner.limit /= q.factor
 	return inner.Trial(ctx, seed, rate*q.factor)
+}
+
+// The knee of a queue whose services vary more than exponential ones, by the analytic
+// distribution of waits.
+func TestFindKneeOfMG1(t *testing.T) {
+	law := hyperOf(4)
+	// Against the mean wait, r/(1-r) * (1+c)/2: the formula of Pollaczek and Khinchine.
+	mean := 0.0
+	for i := range 200_000 {
+		mean += law.tail(0.6, (float64(i)+0.5)/1000) / 1000
+	}
+	if want := 0.6 / 0.4 * 5 / 2; math.Abs(mean/want-1) > 0.001 {
+		t.Fatalf("the mean of the waits is %.4f, want %.4f", mean, want)
+	}
+	const limit = 8.0
+	lo, want := 0.0, 0.99
+	for range 60 {
+		if mid := (lo + want) / 2; law.tail(mid, limit) > 0.05 {
+			want = mid
+		} else {
+			lo = mid
+		}
+	}
+	c := config(1, 2, 3, 4, 5)
+	c.Tolerance, c.Start = 0.02, 0.5
+	k, err := Find(context.Background(), station{n: 40_000, servers: 1, limit: limit, law: law}, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k.Outcome != OK || k.Lo > want || k.Hi < want || math.Abs(k.Rate/want-1) > 0.05 {
+		t.Errorf("%s %.4f [%.4f, %.4f], want %.4f", k.Outcome, k.Rate, k.Lo, k.Hi, want)
+	}
+	// With CV² of 1 the mixture is exponential, and the knee that of M/M/1.
+	if a, b := hyperOf(1+1e-9).tail(0.7, 2), 0.7*math.Exp(-0.3*2); math.Abs(a/b-1) > 1e-3 {
+		t.Errorf("P(W > 2) of M/M/1: %v, want %v", a, b)
+	}
 }

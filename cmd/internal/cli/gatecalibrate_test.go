@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -56,10 +57,17 @@ func TestGateErrorRates(t *testing.T) {
 		comparisons, powered, seeds, requests = 400, 40, 5, 1000
 	}
 	for _, c := range calibrated(t, comparisons, seeds, requests, 1) {
-		lo, hi, err := stats.ClopperPearson(c.Rejected, c.N, 0.95)
-		t.Logf("%s: %d of %d see a change [%.3f, %.3f], %d fail, margin %.4f", c.Rule, c.Rejected, c.N, lo, hi, c.Failed, c.Margin)
-		if err != nil || lo > 0.05 || hi < 0.05 {
-			t.Errorf("%s: %d of %d see a change where there is none: [%v, %v] leaves 5 %% out", c.Rule, c.Rejected, c.N, lo, hi)
+		// The arms of a pair are alike, so that the rate of the test is that over all ways
+		// to name them; and which way the seeds have named them is chance.
+		lo, hi, err := stats.ClopperPearson(int(math.Round(c.Expected)), c.N, 0.95)
+		rawLo, rawHi, err2 := stats.ClopperPearson(c.Rejected, c.N, 0.95)
+		t.Logf("%s: %d of %d see a change [%.3f, %.3f]; over all swaps %.1f, sd %.1f [%.3f, %.3f]; %d fail, margin %.4f",
+			c.Rule, c.Rejected, c.N, rawLo, rawHi, c.Expected, c.SD, lo, hi, c.Failed, c.Margin)
+		if err != nil || err2 != nil || lo > 0.05 || hi < 0.05 {
+			t.Errorf("%s: %.1f of %d see a change where there is none: [%v, %v] leaves 5 %% out", c.Rule, c.Expected, c.N, lo, hi)
+		}
+		if off := math.Abs(float64(c.Rejected) - c.Expected); off > 4*c.SD+0.5 {
+			t.Errorf("%s: %d of %d see a change, %.1f over all swaps: more apart than chance allows, so that the arms are not alike", c.Rule, c.Rejected, c.N, c.Expected)
 		}
 		if c.Failed > 2 || c.Equal > 0 || c.Invalid > 0 {
 			t.Errorf("%s: %d fail by more than 5 %%, %d were equal, %d invalid", c.Rule, c.Failed, c.Equal, c.Invalid)

@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"goodput/loadgen/plan"
+	"goodput/report/knee"
+	"goodput/report/stats"
+)
+
+// kneePlan is a sweep of four replicas of eight slots, whose requests wait for a slot, with
+// engines whose steps vary by chance.
+func kneePlan(seed uint64, seeds, n int) plan.Plan {
+	p := plan.Default()
+	p.Seed, p.Seeds, p.NumPrompts, p.Tolerance = seed, seeds, n, 0.01
+	p.Router, p.EngineMaxNumSeqs, p.EngineStepJitter = "least-outstanding", 8, 0.05
+	p.DatasetName, p.RandomInput, p.RandomOutput = "random", 128, 32
+	p.SLO = []string{"ttft p(95) <= 500ms"}
+	return p
+}
+
+// kneesOf are the logarithms of the knees of seeds; chance names the run of the engines.
+func kneesOf(t *testing.T, p plan.Plan, chance uint64, slow string) []float64 {
+	t.Helper()
+	p.PoolSeed, p.Faults = chance, slow
+	s, err := newSweepRun(&Env{Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) string { return "" }}, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := s.config(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Verify = nil
+	k, err := knee.Find(context.Background(), &prober{s.runner, s.objectives[0]}, c)
+	if err != nil || k.Outcome != knee.OK {
+		t.Fatalf("%s %s %v", k.Outcome, k.Why, err)
+	}
+	var out []float64
+	for _, x := range k.Seeds {
+		out = append(out, math.Log(x.Rate))
+	}
+	return out
+}
+
+func mean(t *testing.T, values []float64) stats.Interval {
+	t.Helper()
+	in, err := stats.Mean(values, 0.95)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
+// TestKneeErrorRates: short trials have a knee that is too high, by less the longer they
+// are; the ratio of knees with the same arrivals varies much less than a knee, so that
+// five pairs find engines that are 5 % slower, and see no change where there is none.
+// GOODPUT_VALIDATE=1 takes 20 comparisons of five seeds at three lengths.
+func TestKneeErrorRates(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs hundreds of trials")
+	}
+	groups, lengths, long := 2, []int{300}, 2000
+	if os.Getenv("GOODPUT_VALIDATE") != "" {
+		groups, lengths, long = 20, []int{300, 1000, 3000}, 20_000
+	}
+	const pairs = 5
+	slow := filepath.Join(t.TempDir(), "slow.yaml")
+	if err := os.WriteFile(slow, []byte("- {at: 0s, slow: 1.05}\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	truth := mean(t, kneesOf(t, kneePlan(1000, pairs, long), 7, "")).Value
+	t.Logf("knee of %d-request trials: %.4g/s", long, math.Exp(truth))
+	last := math.Inf(1)
+	for _, n := range lengths {
+		p := kneePlan(0, groups*pairs, n)
+		base, again, worse := kneesOf(t, p, 1, ""), kneesOf(t, p, 2, ""), kneesOf(t, p, 3, slow)
+		p.Seed = 10_000
+		other := kneesOf(t, p, 3, slow)
+		var paired, unpaired []float64
+		rejected, found := 0, 0
+		for g := range groups {
+			var same, change []float64
+			for i := g * pairs; i < (g+1)*pairs; i++ {
+				same, change = append(same, again[i]-base[i]), append(change, worse[i]-base[i])
+				paired, unpaired = append(paired, worse[i]-base[i]), append(unpaired, other[i]-base[i])
+			}
+			if in := mean(t, same); in.TwoSided() <= 0.05 {
+				rejected++
+			}
+			if in := mean(t, change); in.TwoSided() <= 0.05 && in.Value < 0 {
+				found++
+			}
+		}
+		single, with, without := mean(t, base), mean(t, paired), mean(t, unpaired)
+		bias := single.Value - truth
+		t.Logf("%s", fmt.Sprintf("N %5d: bias %+.1f %%, sd of one seed %.1f %%, of ln ratio with engines 5 %% slower %.2f %% paired and %.1f %% not; of %d comparisons %d see a change in none, %d find it",
+			n, 100*bias, 100*single.SD, 100*with.SD, 100*without.SD, groups, rejected, found))
+		lo, hi, err := stats.ClopperPearson(rejected, groups, 0.95)
+		if err != nil || lo > 0.05 || hi < 0.05 {
+			t.Errorf("N %d: %d of %d comparisons see a change where there is none", n, rejected, groups)
+		}
+		if found*10 < groups*8 || with.Value > 0 {
+			t.Errorf("N %d: engines 5 %% slower are found in %d of %d comparisons", n, found, groups)
+		}
+		if with.SD >= without.SD {
+			t.Errorf("N %d: pairing gains nothing: sd %.4f, without %.4f", n, with.SD, without.SD)
+		}
+		if bias < -0.02 || bias > last+0.01 {
+			t.Errorf("N %d: the knee is %.3f off that of long trials, and %.3f with fewer requests", n, bias, last)
+		}
+		last = bias
+	}
+}
