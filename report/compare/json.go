@@ -99,7 +99,8 @@ func (s *Set) JSON(w io.Writer) error {
 		Arms   []jsonArm  `json:"arms"`
 		Pairs  []jsonPair `json:"pairs"`
 		Split  *jsonSplit `json:"split"` // null: not asked
-	}{schema, s.Dir, s.Seeds, arms, pairsJSON(s), split})
+		Costs  []jsonCost `json:"router_cost"`
+	}{schema, s.Dir, s.Seeds, arms, pairsJSON(s), split, s.costsJSON()})
 }
 
 // jsonSplit has the differences between the parts of one run.

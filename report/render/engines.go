@@ -47,7 +47,7 @@ func (r *Report) engines(b *strings.Builder) {
 		}
 	}
 	wrap(b, "  means of ", parts)
-	if m := r.means(); m.Asked {
+	if m := r.Means(); m.Asked {
 		fmt.Fprintf(b, "  %s\n", m.text())
 	}
 }
@@ -77,8 +77,8 @@ type Means struct {
 	N           int64
 }
 
-// means works out Means.
-func (r *Report) means() Means {
+// Means works out the differences of means, where there are no spans.
+func (r *Report) Means() Means {
 	e, j := &r.Engines, &r.Joined
 	m := Means{DTTFT: math.NaN(), DE2E: math.NaN(), N: j.Successes}
 	_, told := e.Of(record.SignalTTFTCount)
@@ -192,7 +192,7 @@ func (r *Report) enginesJSON() *jsonEngines {
 		s, _, ok := e.MeanOf(t.sum, t.count)
 		out.Means[t.name] = maybe(1e3*s, ok)
 	}
-	if m := r.means(); m.Asked {
+	if m := r.Means(); m.Asked {
 		out.DTTFTMean, out.DE2EMean = maybe(m.DTTFT, true), maybe(m.DE2E, true)
 		if m.Why != "" {
 			out.NoDelta = &m.Why

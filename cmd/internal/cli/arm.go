@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"goodput/loadgen/plan"
 	"goodput/report/compare"
@@ -100,12 +103,31 @@ func named(text string) (name, value string) {
 }
 
 // armFlags collects the flags that name arms.
-type armFlags struct{ routers, urls, arms []string }
+type armFlags struct{ routers, urls, arms, direct []string }
+
+// viaArm is the name of the arm through a router that was given none.
+const viaArm = "router"
+
+var errNoRouter = errors.New("--direct: it goes to engines without their router, which --base-url names: give that, too")
+
+// directArm goes to the engines themselves, in turn.
+func directArm(urls []string) arm {
+	a := arm{name: compare.DirectArm}
+	for _, u := range urls {
+		a.set = append(a.set, compare.Setting{Key: "base-url", Value: u})
+	}
+	return a
+}
+
+// addDirect adds the flag.
+func addDirect(c *cobra.Command, to *[]string) {
+	c.Flags().Var(repeated{to, "", "URL"}, "direct", "URL of an engine behind the router, for an arm named direct that offers it the same load: what that takes less is the router's cost, by spans (--otlp-listen) or the engines' metrics; given several times, requests go to the engines in turn, as they should where the router has several")
+}
 
 // none returns an error if there are any.
 func (f *armFlags) none() error {
-	if len(f.routers)+len(f.urls)+len(f.arms) > 0 {
-		return fmt.Errorf("--scenario: it has its own arms: leave out --router, --base-url and --arm")
+	if len(f.routers)+len(f.urls)+len(f.arms)+len(f.direct) > 0 {
+		return fmt.Errorf("--scenario: it has its own arms: leave out --router, --base-url, --arm and --direct")
 	}
 	return nil
 }
@@ -140,7 +162,9 @@ func (f *armFlags) list(common func(key, value string) error) ([]arm, error) {
 			if err := common(x.key, value); err != nil {
 				return nil, fmt.Errorf("--%s: %w", x.key, err)
 			}
-			if len(x.values) == 1 && (len(f.arms) > 0 || name == value) {
+			if len(x.values) == 1 && len(f.direct) > 0 && len(f.arms) == 0 && name == value && x.key == "base-url" {
+				name = viaArm
+			} else if len(x.values) == 1 && (len(f.arms) > 0 || name == value) {
 				break // it is of all arms
 			}
 			out = append(out, arm{name, []compare.Setting{{Key: x.key, Value: value}}})
@@ -152,6 +176,12 @@ func (f *armFlags) list(common func(key, value string) error) ([]arm, error) {
 			return nil, err
 		}
 		out = append(out, a)
+	}
+	if len(f.direct) > 0 {
+		if len(f.urls) == 0 {
+			return nil, errNoRouter
+		}
+		out = append(out, directArm(f.direct))
 	}
 	if len(out) < 2 {
 		return nil, fmt.Errorf("compare needs two arms or more: repeat --router, --base-url NAME=URL or --arm 'NAME KEY=VALUE'")

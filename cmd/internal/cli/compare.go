@@ -43,6 +43,7 @@ with each seed. All runs are kept: the directory has one below it for each arm a
 seed, whose rows name the arm.`,
 		Example: `  goodput compare --router round-robin --router p2c --router prefix-hash --request-rate 60 --num-prompts 2000
   goodput compare --base-url old=http://127.0.0.1:8000 --base-url new=http://127.0.0.1:8001 --request-rate 4 --num-prompts 200
+  goodput compare --base-url http://127.0.0.1:8000 --direct http://127.0.0.1:9001 --otlp-listen :4317 --request-rate 4 --num-prompts 200
   goodput compare --scenario policies
   goodput compare --router p2c --router llm-d --request-rate 60 --knee 'ttft p(95) <= 1s'
   goodput compare --arm 'bf16' --arm 'fp8 engine.quantization=fp8' --request-rate 60 --seeds 10`,
@@ -95,8 +96,9 @@ seed, whose rows name the arm.`,
 	c.Flags().StringVar(&objective, "knee", "", "search the knee of each arm, too, with the same seeds: the highest rate at which this objective holds, such as 'ttft p(95) <= 2s, tpot p(95) <= 50ms'")
 	c.Flags().StringVar(&preset, "knee-preset", "ci", "smoke, ci or report: 300, 1000 or 5000 requests a trial of --knee, a tolerance of 10, 5 or 2 %")
 	c.Flags().StringVar(&split, "split", "", "run both of two routers in one pool, too, each with half of the load by request or by session, and tell how far off what a canary says is")
+	addDirect(c, &arms.direct)
 	live.addLab(c)
-	flags.also = []string{"json", "seeds", "arm", "scenario", "knee", "knee-preset", "split", "tui"}
+	flags.also = []string{"json", "seeds", "arm", "direct", "scenario", "knee", "knee-preset", "split", "tui"}
 	return c
 }
 

@@ -27,6 +27,7 @@ func newRun(env *Env) *cobra.Command {
 	var asJSON, printPlan, dryRun bool
 	var flags *planFlags
 	var live liveFlags
+	var direct []string
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "offer one load and record every request",
@@ -66,6 +67,9 @@ are read back from there.`,
 			if p.Searches() && !printPlan && !dryRun {
 				return calibrate(env, p, asJSON)
 			}
+			if len(direct) > 0 && !printPlan && !dryRun {
+				return runDirect(env, flags, &p, direct, live, asJSON)
+			}
 			slo, err := observe.ParseSLO(sloItems(&p))
 			if err != nil {
 				return fmt.Errorf("--goodput: %w", err)
@@ -102,9 +106,26 @@ are read back from there.`,
 	c.Flags().BoolVar(&asJSON, "json", false, "print the figures as JSON")
 	c.Flags().BoolVar(&printPlan, "print-plan", false, "print the resolved plan and stop")
 	c.Flags().BoolVar(&dryRun, "plan", false, "print what to expect of the load, such as its lengths and hits in prefix caches, and stop")
+	addDirect(c, &direct)
 	live.add(c)
-	flags.also = []string{"json", "print-plan", "plan", "tui", "monitor-listen"}
+	flags.also = []string{"json", "print-plan", "plan", "direct", "tui", "monitor-listen"}
 	return c
+}
+
+// runDirect offers the load twice: to --base-url, and past it. What is left is a
+// comparison of one seed.
+func runDirect(env *Env, flags *planFlags, p *plan.Plan, direct []string, live liveFlags, asJSON bool) error {
+	switch {
+	case !p.Remote():
+		return errNoRouter
+	case live.tui || live.listen != "":
+		return errors.New("--direct: it makes two runs, which --tui and --monitor-listen do not show: leave them out, or use goodput compare")
+	}
+	x, err := flags.comparison(env, []arm{{name: viaArm}, directArm(direct)}, 1)
+	if err != nil {
+		return err
+	}
+	return x.execute(env, asJSON)
 }
 
 // checkSLO refuses an objective that nothing in the run could meet.
