@@ -256,12 +256,15 @@ func runDir(p *plan.Plan) string {
 	return filepath.Join("runs", clock.Wall().UTC().Format("20060102T150405.000Z")+"-"+p.Hash())
 }
 
+// modelsTimeout is how long a server may take to list its models.
+const modelsTimeout = 10 * time.Second
+
 // modelName asks the server for its first model when none was named.
 func modelName(p *plan.Plan, list func(context.Context) ([]string, error)) (string, error) {
 	if p.Model != "" {
 		return p.Model, nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), modelsTimeout)
 	defer cancel()
 	names, err := list(ctx)
 	if err != nil {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -150,6 +151,16 @@ func (s *session) connect(env *Env) error {
 	client.Close()
 	if client, err = openai.New(c); err != nil {
 		return err
+	}
+	if s.plan.HTTP2 {
+		// Requests of the load find a connection whose limit of streams is known.
+		ctx, cancel := context.WithTimeout(context.Background(), modelsTimeout)
+		err := client.Reachable(ctx)
+		cancel()
+		if err != nil {
+			client.Close()
+			return exitf(exitTarget, "%w", err)
+		}
 	}
 	s.target, s.close, s.exhausted = client, client.Close, client.Exhausted
 	s.facts = map[string]string{record.TargetModel: c.Model}

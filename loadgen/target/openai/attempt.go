@@ -97,7 +97,15 @@ func (a *attempt) exchange() {
 	hooks := a.up.hooks(a.gotConn, a.c.cfg.HTTP2)
 	made := new(making)
 	made.watch(hooks, a.c.cfg.Stamp)
+	leave, err := a.to.gate.enter(a.ctx)
+	if err != nil {
+		a.up.Close()
+		a.failed(err)
+		return
+	}
+	a.to.gate.watch(hooks, leave)
 	resp, err := a.to.transport.RoundTrip(req.WithContext(httptrace.WithClientTrace(a.ctx, hooks)))
+	leave()
 	switch {
 	case a.fresh:
 		a.result.Net = made.net(a.to.number)

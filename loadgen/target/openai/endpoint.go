@@ -16,6 +16,7 @@ type endpoint struct {
 	api       *url.URL
 	models    *url.URL
 	transport *http.Transport
+	gate      gate // nil: each request has a connection of its own
 }
 
 // newEndpoints makes those of all base URLs, each with connections of its own.
@@ -37,6 +38,9 @@ func newEndpoints(cfg *Config) ([]*endpoint, error) {
 		var trust *tls.Config
 		if cfg.TLS != nil {
 			trust = cfg.TLS.Clone() // a transport adds the protocols that it speaks
+		}
+		if cfg.HTTP2 {
+			e.gate = newGate()
 		}
 		e.transport = newTransport(socket, trust, cfg.HTTP2)
 		out[i] = e

@@ -29,6 +29,16 @@ func newTransport(path string, conf *tls.Config, http2 bool) *http.Transport {
 		inner := dial
 		dial = func(ctx context.Context, _, _ string) (net.Conn, error) { return inner(ctx, "unix", path) }
 	}
+	if http2 {
+		plain := dial
+		dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			c, err := plain(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			return &settling{Conn: c}, nil
+		}
+	}
 	return &http.Transport{
 		DialContext:            dial,
 		TLSClientConfig:        conf,
