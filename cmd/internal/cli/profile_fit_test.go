@@ -167,47 +167,7 @@ func TestFitRecoversTheProfileOfRuns(t *testing.T) {
 	if _, stderr, code := runCLI(args...); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := profiles.ReadGPU(file, text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	truth, err := profiles.LoadGPU("h100-sxm")
-	if err != nil {
-		t.Fatal(err)
-	}
-	start, err := profiles.LoadGPU("h100-sxm@trtllm")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := profiles.LoadModel("llama-3.1-8b")
-	if err != nil {
-		t.Fatal(err)
-	}
-	step := func(g *profiles.GPU, b fit.Batch) float64 {
-		s, err := buildSteps(g, &m, 1, true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return float64(s.Step(&b))
-	}
-	for _, n := range []int{1, 8, 32} {
-		b := fit.Batch{Tokens: n, Seqs: n, Emit: n, DecodeCtx: int64(n * 400), DecodeMax: 400}
-		was, is := step(&start, b)/step(&truth, b)-1, step(&got, b)/step(&truth, b)-1
-		t.Logf("a step of %d answers: %+.3f before, %+.3f fitted", n, was, is)
-		if math.Abs(is) > 0.05 || math.Abs(is) > math.Abs(was)/2 {
-			t.Errorf("a step of %d answers is off by %+.3f, and was by %+.3f", n, is, was)
-		}
-	}
-	if r := got.WeightBandwidth.Value/truth.WeightBandwidth.Value - 1; math.Abs(r) > 0.05 {
-		t.Errorf("weights are read at %v of the bandwidth, want %v", got.WeightBandwidth.Value, truth.WeightBandwidth.Value)
-	}
-	if r := got.FrontEnd.Value/truth.FrontEnd.Value - 1; math.Abs(r) > 0.25 {
-		t.Errorf("front end %v s, want %v", got.FrontEnd.Value, truth.FrontEnd.Value)
-	}
+	checkRecovered(t, file, 0.05)
 }
 
 func TestFitRefusesInput(t *testing.T) {
