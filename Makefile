@@ -8,7 +8,7 @@ FUZZTIME ?= 10s
 export CGO_ENABLED = 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race validate fuzz bench lint lint-full fmt dag e2e tidy ci clean
+.PHONY: help build demo test race validate refit fuzz bench lint lint-full fmt dag e2e tidy ci clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,14 @@ race: ## run all tests, shortened, under the race detector (needs a C compiler)
 
 validate: ## the error rates of gates and knees over hundreds of comparisons (minutes)
 	GOODPUT_VALIDATE=1 $(GO) test -count=1 -timeout 2h -run "TestGateErrorRates|TestKneeErrorRates" -v ./cmd/internal/cli
+
+POINTS ?= ../shared/calibration
+refit: build ## fit the shipped GPU profiles again from the tables in POINTS, and compare (minutes)
+	@set -e; out=$$(mktemp -d); bad=0; for f in $$(grep -l '^#   goodput profile fit' profiles/gpu/*.yaml); do \
+		fit=$$(sed -n 's/^#   goodput profile fit //p' "$$f"); \
+		(cd $(POINTS) && $(CURDIR)/bin/goodput profile fit $$fit --out "$$out/made.yaml" >/dev/null); \
+		if cmp -s "$$out/made.yaml" "$$f"; then echo "same: $$f"; else echo "differs: $$f"; diff "$$f" "$$out/made.yaml" || bad=1; fi; \
+	done; rm -r "$$out"; exit $$bad
 
 fuzz: ## fuzz each target for FUZZTIME (default 10s; 5000x counts runs)
 	@set -e; for p in $$($(GO) list ./...); do \

@@ -21,6 +21,8 @@ type Request struct {
 	// Doubt multiplies the logarithms of the priors' spreads; 0 is 1. More: the base
 	// is known less well.
 	Doubt float64
+	// Command is how the profile is made, for the head of the file; empty: not said.
+	Command string
 	// CoefficientsOnly leaves out the errors, which take ten times as long.
 	CoefficientsOnly bool
 }
@@ -28,6 +30,8 @@ type Request struct {
 // Result is a fitted profile and how far off it is.
 type Result struct {
 	GPU profiles.GPU
+	// Command is that of the request.
+	Command string
 	// Fitted are the coefficients that were moved.
 	Fitted []Coefficient
 	// GPU has the errors and sources of the base if CoefficientsOnly was asked for.
@@ -105,7 +109,7 @@ func Fit(q Request) (Result, error) {
 	if len(vary) == 0 {
 		return Result{}, &TooFew{"the points depend on no coefficient"}
 	}
-	r.Fitted = vary
+	r.Fitted, r.Command = vary, q.Command
 	if r.GPU, err = solve(&q.Base, vary, q.Points, q.Build); err != nil {
 		return Result{}, err
 	}

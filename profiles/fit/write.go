@@ -20,6 +20,9 @@ func (r *Result) YAML() ([]byte, error) {
 # 90th percentile of the absolute relative errors of predictions of %d points, each
 # by a fit without its configuration.
 `, r.GPU.Title, strings.Join(r.GPU.Covered.Families, ", "), r.HeldOut.Points)
+	if r.Command != "" {
+		fmt.Fprintf(&b, "#\n#   %s\n", r.Command)
+	}
 	if err := yaml.NewEncoder(&b, yaml.IndentSequence(true)).Encode(r.GPU); err != nil {
 		return nil, fmt.Errorf("writing the profile: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -152,7 +153,7 @@ func (f *fitting) request(p *plan.Plan) (q fit.Request, drops []fit.Drop, err er
 	default:
 		return q, nil, exitf(exitUsage, "--from: %q is unknown: use profile or kernels", f.from)
 	}
-	q = fit.Request{Base: base, Name: f.name, Title: f.title, Date: f.date, Doubt: f.doubt, Build: buildSteps}
+	q = fit.Request{Base: base, Name: f.name, Title: f.title, Date: f.date, Doubt: f.doubt, Build: buildSteps, Command: f.command(p.GPU)}
 	if q.Name == "" {
 		q.Name = base.Name
 	}
@@ -175,6 +176,27 @@ func (f *fitting) request(p *plan.Plan) (q fit.Request, drops []fit.Drop, err er
 	}
 	q.Points = append(q.Points, served...)
 	return q, append(drops, less...), nil
+}
+
+// command makes the same profile again from the same tables; empty: it was made from a
+// server.
+func (f *fitting) command(gpu string) string {
+	if len(f.runs)+len(f.metrics) > 0 {
+		return ""
+	}
+	out := "goodput profile fit --gpu " + gpu
+	for _, flag := range [][2]string{{"from", f.from}, {"families", strings.Join(f.families, ",")}, {"doubt", fmt.Sprint(f.doubt)}, {"name", f.name}} {
+		if flag[1] != "" {
+			out += " --" + flag[0] + " " + flag[1]
+		}
+	}
+	for _, table := range f.points {
+		out += " --points " + filepath.Base(table)
+	}
+	if f.title != "" {
+		out += fmt.Sprintf(" --title %q", f.title)
+	}
+	return out + " --date " + f.date
 }
 
 // published reads the tables.
