@@ -53,7 +53,10 @@ type Config struct {
 	// Spans gets the span of each answer that ended well; nil: nobody traces. Wall is
 	// then the wall clock at an instant of the loop.
 	Spans SpanSink
-	Wall  func(clock.Time) time.Time
+	// Stages hands over a span each for queue, prefill and decode, too, which vLLM has
+	// not: they are below that of the request.
+	Stages bool
+	Wall   func(clock.Time) time.Time
 	// BlockBytes is the size of a KV block on all GPUs of an engine, for the metrics
 	// of Engine.Offload; 0: they count blocks.
 	BlockBytes int64
@@ -95,6 +98,7 @@ type Server struct {
 	salt     uint64 // makes request ids differ from server to server
 	truth    *truthLog
 	spans    SpanSink // nil: nobody traces
+	stages   bool
 	wallAt   func(clock.Time) time.Time
 	// spanCount numbers spans.
 	spanCount atomic.Uint64
@@ -149,7 +153,7 @@ func New(c Config) (*Server, error) {
 	}
 	now := clock.Wall()
 	s := &Server{
-		spans: c.Spans, wallAt: c.Wall,
+		spans: c.Spans, stages: c.Stages, wallAt: c.Wall,
 		loop: c.Loop, model: c.Model, modelStr: appendString(nil, c.Model), version: c.Version,
 		engine: c.Engine, step: c.Step, maxQueue: c.MaxQueue, block: max(1, c.BlockBytes), maxBody: maxBody,
 		release: c.Release, families: families(c.Release, c.Engine.MaxModelLen),

@@ -76,6 +76,39 @@ func (x *exchange) trace(t *truth, why engine.Finish) {
 		span.ParentSpanId = c.parent[:]
 	}
 	s.spans.Span(span)
+	if s.stages {
+		s.traceStages(t, span)
+	}
+}
+
+// traceStages hands over a span each for what the request went through, below its own.
+// After a preemption they are of the last time that it was scheduled, as the attributes of
+// the whole are.
+func (s *Server) traceStages(t *truth, whole *tracepb.Span) {
+	for _, stage := range [...]struct {
+		name     string
+		from, to clock.Time
+		attrs    []*common.KeyValue
+	}{
+		{"queue", t.queued, t.scheduled, nil},
+		{"prefill", t.scheduled, t.firstToken, []*common.KeyValue{
+			intAttr("goodput.cached_tokens", max(0, t.cached)), intAttr("goodput.computed_tokens", t.prompt-max(0, t.cached)),
+		}},
+		{"decode", t.firstToken, t.lastToken, []*common.KeyValue{
+			intAttr("goodput.output_tokens", t.output), intAttr("goodput.preemptions", max(0, t.preemptions)),
+		}},
+	} {
+		if !stage.from.Known() || !stage.to.Known() {
+			continue
+		}
+		id := make([]byte, 8)
+		binary.BigEndian.PutUint64(id, s.spanNumber())
+		s.spans.Span(&tracepb.Span{
+			TraceId: whole.TraceId, SpanId: id, ParentSpanId: whole.SpanId, Name: stage.name,
+			Kind: tracepb.Span_SPAN_KIND_INTERNAL, Flags: whole.Flags,
+			StartTimeUnixNano: s.unix(stage.from), EndTimeUnixNano: s.unix(stage.to), Attributes: stage.attrs,
+		})
+	}
 }
 
 // spanAttributes are those of vLLM, with the names of tokens that came after its own.

@@ -29,6 +29,7 @@ type serveOptions struct {
 	timeScale float64
 	truth     string
 	traces    string
+	stages    bool
 	model     string
 	seed      uint64
 	maxQueue  int
@@ -66,18 +67,22 @@ Ctrl-C or SIGTERM.`,
 	c.Flags().Float64Var(&o.timeScale, "time-scale", 1, "engine seconds per wall second")
 	c.Flags().StringVar(&o.truth, "truth-log", "", "file for a JSON line per request with what the engine knows of it")
 	c.Flags().StringVar(&o.traces, "otlp-traces-endpoint", "", "export a span of each answer as vLLM does, to the URL of an OpenTelemetry collector, or of goodput run --otlp-listen: http://HOST:4317 over gRPC, http://HOST:4318/v1/traces over HTTP")
+	c.Flags().BoolVar(&o.stages, "otlp-stages", false, "export a span each for queue, prefill and decode, too, below that of the answer; vLLM does not")
 	c.Flags().StringVar(&o.model, "model", "", "model name on the wire; empty: that of --engine-model")
 	c.Flags().Uint64Var(&o.seed, "seed", 0, "root of random choices: of the router, of --engine.step-jitter, and which drafts are accepted")
 	c.Flags().IntVar(&o.maxQueue, "max-queue", 0, "requests that may wait at a replica before it answers 429; 0: no bound")
 	c.Flags().StringArrayVar(&o.loras, "lora-modules", nil, "LoRA adapter that the engines start with, as NAME or NAME=PATH (nothing is read from there); NAME*N stands for NAME1 to NAMEN; repeatable")
 	flags = newPlanFlags(c, "hardware", "pool", "engine")
-	flags.also = []string{"listen", "per-replica-ports", "time-scale", "truth-log", "otlp-traces-endpoint", "model", "seed"}
+	flags.also = []string{"listen", "per-replica-ports", "time-scale", "truth-log", "otlp-traces-endpoint", "otlp-stages", "model", "seed"}
 	return c
 }
 
 func serve(env *Env, p plan.Plan, o serveOptions) (err error) {
 	if !(o.timeScale > 0 && o.timeScale <= plan.MaxSpeed) {
 		return fmt.Errorf("--time-scale: %v is outside 0 (excluded) to %v", o.timeScale, plan.MaxSpeed)
+	}
+	if o.stages && o.traces == "" {
+		return errors.New("--otlp-stages: there is nowhere to export to: give --otlp-traces-endpoint, too")
 	}
 	p.Seed = o.seed
 	setup, err := newEngineSetup(&p)
@@ -134,6 +139,7 @@ func serve(env *Env, p plan.Plan, o serveOptions) (err error) {
 			return err
 		}
 		defer closeSpans(env.Stderr, out)
+		c.Stages = o.stages
 		c.Spans, c.Wall = out, func(t clock.Time) time.Time {
 			return epoch.Add(time.Duration(float64(t) / o.timeScale))
 		}
