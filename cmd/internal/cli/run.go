@@ -39,6 +39,7 @@ are read back from there.`,
 		Example: `  goodput run --request-rate 8 --num-prompts 500 --dataset-name prefix_repetition --replicas 4
   goodput run --request-rate 8 --goodput ttft:2000 --goodput tpot:50 --json
   goodput run --dataset-name agent --agent-preset coding-128k --sessions-rate 0.1
+  goodput run --duration 60s --class 'chat request-rate=8 goodput=ttft:300' --class 'batch request-rate=2 random-input-len=4096'
   goodput run --base-url http://127.0.0.1:8000 --request-rate 4 --num-prompts 200 --ignore-eos
   goodput run --target null`,
 		Args: func(_ *cobra.Command, args []string) error {
