@@ -59,6 +59,18 @@ func TestFindings(t *testing.T) {
 			func(f *query.Figures) { f.Signs.LateFirst, f.Signs.Looked, f.Signs.Bunched = 1000, 1000, 300 },
 			"99 % of 1000 streams",
 		},
+		"router-blocks": {
+			func(f *query.Figures) {
+				f.Signs.DTTFT = query.Spread10{N: 1000, P10: 100 * ms, P50: 105 * ms, P90: 210 * ms}
+				f.Signs.DTail = query.Spread10{N: 1000, P50: -100 * ms}
+				f.Coalesced = query.Ratio{Part: 90, Whole: 100}
+			},
+			func(f *query.Figures) { // a busy client reads so, too
+				f.Signs.DTTFT = query.Spread10{N: 1000, P10: 1 * ms, P50: 5 * ms, P90: 210 * ms}
+				f.Coalesced = query.Ratio{Part: 90, Whole: 100}
+			},
+			"105ms (P10 to P90 100ms to 210ms) later than the engine made it, in 1000 streams; the rest makes up for it, and 90 % of the chunks",
+		},
 		"first-chunk-delayed": {
 			func(f *query.Figures) {
 				f.Signs.DTTFT = query.Spread10{N: 1000, P10: 195 * ms, P50: 203 * ms, P90: 210 * ms}

@@ -19,7 +19,7 @@ type Finding struct {
 // the engines.
 func rules() []func(*query.Figures) (Finding, bool) {
 	return []func(*query.Figures) (Finding, bool){
-		generatorBound, buffered, firstDelayed, cutSilently, amplified, orphaned, blackHole, herding, cacheDefeated, kvBound, slotBound,
+		generatorBound, buffered, inBlocks, firstDelayed, cutSilently, amplified, orphaned, blackHole, herding, cacheDefeated, kvBound, slotBound,
 	}
 }
 

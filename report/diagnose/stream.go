@@ -33,6 +33,28 @@ const (
 	delaySpread = 0.5
 )
 
+// blockShare is the share of chunks that come with the one before, beyond which a stream
+// is taken to come in blocks.
+const blockShare = 0.5
+
+// inBlocks: the first token is held back, and what follows comes many chunks at a time and
+// makes up for it. It needs the engine's account, since a busy client reads so, too.
+func inBlocks(f *query.Figures) (Finding, bool) {
+	d, tail, part := &f.Signs.DTTFT, &f.Signs.DTail, f.Coalesced
+	if d.N < 20 || d.P10 < delayMin || tail.N < 20 || tail.P50 > -0.5*d.P50 || !part.Known() || part.Value() < blockShare {
+		return Finding{}, false
+	}
+	if _, ok := buffered(f); ok {
+		return Finding{}, false // the whole stream is one
+	}
+	return Finding{
+		Name: "router-blocks", What: "the stream comes in blocks",
+		Evidence: fmt.Sprintf("the first token comes %s (P10 to P90 %s to %s) later than the engine made it, in %d streams; the rest makes up for it, and %s of the chunks came in one read with the one before",
+			short(d.P50), short(d.P10), short(d.P90), d.N, percent(part.Value())),
+		Remedy: "something on the way gathers chunks: turn off its buffering (nginx: proxy_buffering off) or its waiting for more to send (HAProxy: option http-no-delay); TTFT and TPOT of this run are the router's, not the engines'",
+	}, true
+}
+
 // firstDelayed: the first token takes longer by a constant than the engine says, and the
 // rest of the stream catches up.
 func firstDelayed(f *query.Figures) (Finding, bool) {
@@ -40,8 +62,10 @@ func firstDelayed(f *query.Figures) (Finding, bool) {
 	if d.N < 20 || d.P50 < delayMin || d.P90-d.P10 > delaySpread*d.P50 {
 		return Finding{}, false
 	}
-	if _, ok := buffered(f); ok {
-		return Finding{}, false // that explains it
+	for _, explains := range [...]func(*query.Figures) (Finding, bool){buffered, inBlocks} {
+		if _, ok := explains(f); ok {
+			return Finding{}, false
+		}
 	}
 	rest := ""
 	if tail.N > 0 && tail.P50 < -0.5*d.P50 {
