@@ -20,8 +20,8 @@ http {
 }
 `
 
-// haproxyConfig lacks option http-no-delay, which MORE may add.
-const haproxyConfig = `
+// haproxyHolding lacks option http-no-delay, which MORE may add.
+const haproxyHolding = `
 global
   maxconn 1000
 defaults
@@ -38,9 +38,9 @@ backend b
 SERVERS
 `
 
-// haproxy starts HAProxy with the configuration and returns the address that LISTEN
+// startHAProxy starts HAProxy with the configuration and returns the address that LISTEN
 // stands for.
-func haproxy(t *testing.T, config string) string {
+func startHAProxy(t *testing.T, config string) string {
 	t.Helper()
 	addr := freeAddr(t)
 	name := filepath.Join(t.TempDir(), "haproxy.cfg")
@@ -89,10 +89,10 @@ func TestE2EDiagnoses(t *testing.T) {
 			return nginx(t, fill(nginxConfig, "", servers("server ADDR; ", addrs)))
 		}, false},
 		"haproxy as it comes": {func(t *testing.T, addrs []string) string {
-			return haproxy(t, fill(haproxyConfig, "", servers(line, addrs)))
+			return startHAProxy(t, fill(haproxyHolding, "", servers(line, addrs)))
 		}, true},
 		"haproxy without delay": {func(t *testing.T, addrs []string) string {
-			return haproxy(t, fill(haproxyConfig, "option http-no-delay", servers(line, addrs)))
+			return startHAProxy(t, fill(haproxyHolding, "option http-no-delay", servers(line, addrs)))
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
