@@ -278,8 +278,8 @@ func TestE2ERouterCost(t *testing.T) {
 		"compare",
 		"--base-url", "nginx=http://" + nginx(t, strings.ReplaceAll(nginxConfig, "SERVERS", forNginx.String())),
 		"--base-url", "haproxy=http://" + haproxy(t, strings.ReplaceAll(haproxyConfig, "SERVERS", forHAProxy.String())),
-		"--dataset-name", "random", "--random-input-len", "256", "--random-output-len", "32", "--num-prompts", "200", "--request-rate", "20",
-		"--seeds", "3", "--ignore-eos", "--metrics-url", "none", "--otlp-listen", spansAt, "--drain", "20s", "--out", t.TempDir() + "/set",
+		"--dataset-name", "random", "--random-input-len", "256", "--random-output-len", "32", "--num-prompts", "120", "--request-rate", "20",
+		"--seeds", "4", "--ignore-eos", "--metrics-url", "none", "--otlp-listen", spansAt, "--drain", "20s", "--out", t.TempDir() + "/set",
 	}
 	for _, a := range engines.addrs {
 		args = append(args, "--direct", "http://"+a)

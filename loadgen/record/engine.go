@@ -65,7 +65,6 @@ type SampleSource string
 const (
 	SampleInProcess SampleSource = "inprocess" // the engine, asked in the same process
 	SampleScrape    SampleSource = "scrape"    // its /metrics
-	SampleORCA      SampleSource = "orca"      // the load report in an answer's header
 )
 
 // SampleRole says what the sample is of.

@@ -22,7 +22,7 @@ func TestEngineSamplesAreReadBack(t *testing.T) {
 		s.At, s.Replica, s.Dialect = clock.Time(i), "a", "vllm"
 		s.Values[i%NumSignals] = float64(i % 3)
 		if i%2 == 0 {
-			s.Arm, s.Trial, s.AsOf, s.Role, s.Source = "direct", 2, clock.Time(i-1), SampleRouter, SampleORCA
+			s.Arm, s.Trial, s.AsOf, s.Role, s.Source = "direct", 2, clock.Time(i-1), SampleRouter, SampleInProcess
 		}
 		l.Write(&s)
 		want = append(want, s)

@@ -143,9 +143,6 @@ type engineSamples struct {
 }
 
 func (e *engineSamples) add(s *record.EngineSample) {
-	if s.Source == record.SampleORCA {
-		return // of single requests, which come when there is load
-	}
 	key := string(s.Role) + " " + s.Replica
 	x := e.by[key]
 	if x == nil {
