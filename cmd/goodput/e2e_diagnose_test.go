@@ -1,10 +1,7 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -38,28 +35,6 @@ backend b
 SERVERS
 `
 
-// startHAProxy starts HAProxy with the configuration and returns the address that LISTEN
-// stands for.
-func startHAProxy(t *testing.T, config string) string {
-	t.Helper()
-	addr := freeAddr(t)
-	name := filepath.Join(t.TempDir(), "haproxy.cfg")
-	if err := os.WriteFile(name, []byte(strings.ReplaceAll(config, "LISTEN", addr)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := command(t, "haproxy", "-f", name)
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait()
-	})
-	waitFor(t, addr)
-	return addr
-}
-
 // TestE2EDiagnoses runs a small load through real routers, of which two hold back the
 // streams as they are configured, and expects the report to say so, and to say it of no
 // other. The engines tell what they did by spans. A machine that is busy makes the run
@@ -89,10 +64,10 @@ func TestE2EDiagnoses(t *testing.T) {
 			return nginx(t, fill(nginxConfig, "", servers("server ADDR; ", addrs)))
 		}, false},
 		"haproxy as it comes": {func(t *testing.T, addrs []string) string {
-			return startHAProxy(t, fill(haproxyHolding, "", servers(line, addrs)))
+			return haproxy(t, fill(haproxyHolding, "", servers(line, addrs)))
 		}, true},
 		"haproxy without delay": {func(t *testing.T, addrs []string) string {
-			return startHAProxy(t, fill(haproxyHolding, "option http-no-delay", servers(line, addrs)))
+			return haproxy(t, fill(haproxyHolding, "option http-no-delay", servers(line, addrs)))
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
