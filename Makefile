@@ -8,7 +8,7 @@ FUZZTIME ?= 10s
 export CGO_ENABLED = 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race validate refit fuzz bench lint lint-full fmt dag e2e tidy ci clean
+.PHONY: help screens build demo test race validate refit fuzz bench lint lint-full fmt dag e2e tidy ci clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,6 +24,13 @@ demo: build ## a virtual-time load test of 4 fake engines under a prefix-repetit
 	@echo
 	@echo "Every request is a row of runs/demo/requests-*.parquet. With DuckDB:"
 	@echo "  duckdb -c \"select outcome, count(*) as n, quantile_disc(ttft, 0.95)/1e6 as ttft_p95_ms from 'runs/demo/requests-*.parquet' group by outcome\""
+
+screens: ## draw the screens of README anew, and as PNG into bin/screens if chromium is there
+	$(GO) test -count=1 -run TestScreens ./cmd/internal/cli -update-screens
+	@if command -v chromium >/dev/null; then mkdir -p bin/screens && for f in report/tui/screens/*.svg; do \
+		chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=872,562 \
+			--screenshot=bin/screens/$$(basename $$f .svg).png file://$(CURDIR)/$$f >/dev/null 2>&1 || exit 1; done; \
+		echo "PNG in bin/screens"; fi
 
 test: ## run all tests
 	$(GO) test ./...

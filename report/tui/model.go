@@ -50,12 +50,20 @@ type Options struct {
 	// stays until whoever runs the program ends it. nil: there is no load to stop, and
 	// q ends the view.
 	Stop func()
-	// Save keeps a picture and the frame that shows it, without colours, and says
-	// where. nil: that is not possible.
-	Save func(p *monitor.Picture, frame string) (where string, err error)
+	// Save keeps what is seen, and says where. nil: that is not possible.
+	Save func(Shot) (where string, err error)
 	// Stale reports, once, that the terminal has missed parts of frames, so that it is
 	// to be drawn anew. nil: it never does.
 	Stale func() bool
+}
+
+// Shot is what is seen at one moment: the data, and the frame of W by H cells that shows
+// it, with and without colours.
+type Shot struct {
+	Picture       *monitor.Picture
+	Doing         Doing
+	Frame, Colors string
+	W, H          int
 }
 
 // every is how often a new picture is asked for.
@@ -309,10 +317,10 @@ func (m Model) save() tea.Cmd {
 	if m.opt.Save == nil || !m.have {
 		return nil
 	}
-	p, still := m.pic, m
-	still.inks = new(inks)
+	plainly, colorful := m, m
+	plainly.inks, colorful.inks = new(inks), newInks(termenv.TrueColor)
 	return func() tea.Msg {
-		where, err := m.opt.Save(&p, still.View())
+		where, err := m.opt.Save(Shot{Picture: &plainly.pic, Doing: m.doing, Frame: plainly.View(), Colors: colorful.View(), W: m.w, H: m.h})
 		return saved{where, err}
 	}
 }

@@ -211,7 +211,7 @@ func TestHeatmapShowsTheStall(t *testing.T) {
 
 func TestKeys(t *testing.T) {
 	stops := 0
-	o := tui.Options{Colors: termenv.Ascii, Stop: func() { stops++ }, Save: func(*monitor.Picture, string) (string, error) { return "", errors.New("disk full") }}
+	o := tui.Options{Colors: termenv.Ascii, Stop: func() { stops++ }, Save: func(tui.Shot) (string, error) { return "", errors.New("disk full") }}
 	m := shown(80, 24, o, seeded())
 	has := func(want string) {
 		t.Helper()

@@ -209,7 +209,7 @@ func (m *Model) helpText() []string {
 		{"+ and -", "longer, shorter window: 10 s to 5 min of run time"},
 		{"p", "pause the view; the load goes on"},
 		{"/", "filter by class, tenant, arm, replica, outcome; esc: all"},
-		{"s", "save the picture as JSON and as text"},
+		{"s", "save what is seen as JSON, text and SVG"},
 		{"f, up, down, enter", "Requests: slowest or failed; open one"},
 		{"t", "Heatmap: TTFT or E2E"},
 		{"o", "Knee: the next objective"},

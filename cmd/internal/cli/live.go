@@ -173,15 +173,24 @@ func (v *views) show(env *Env, s *session) (stop func()) {
 	})
 }
 
-// saver keeps pictures in dir.
-func saver(dir string) func(*monitor.Picture, string) (string, error) {
-	return func(p *monitor.Picture, frame string) (string, error) {
-		name := filepath.Join(dir, fmt.Sprintf("screen-%06.1fs", time.Duration(p.Elapsed).Seconds()))
-		b, err := json.MarshalIndent(p, "", " ")
-		if err == nil {
-			err = errors.Join(os.WriteFile(name+".json", b, 0o666), os.WriteFile(name+".txt", []byte(frame+"\n"), 0o666))
+// saver keeps what is seen in dir.
+func saver(dir string) func(tui.Shot) (string, error) {
+	return func(x tui.Shot) (string, error) {
+		name := filepath.Join(dir, "screen")
+		if x.Picture.Elapsed.Known() {
+			name += fmt.Sprintf("-%06.1fs", time.Duration(x.Picture.Elapsed).Seconds())
 		}
-		return name + ".txt and .json", err
+		var data any = x.Picture
+		if x.Doing != (tui.Doing{}) {
+			data = x.Doing
+		}
+		b, err := json.MarshalIndent(data, "", " ")
+		if err == nil {
+			err = errors.Join(
+				os.WriteFile(name+".json", b, 0o666), os.WriteFile(name+".txt", []byte(x.Frame+"\n"), 0o666),
+				os.WriteFile(name+".svg", tui.SVG(x.Colors, x.W, x.H), 0o666))
+		}
+		return name + ".txt, .svg and .json", err
 	}
 }
 
