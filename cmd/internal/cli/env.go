@@ -6,6 +6,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"goodput/cmd/internal/hush"
 	"goodput/report/tui"
 )
 
@@ -42,6 +43,7 @@ func catch() (<-chan os.Signal, func()) {
 
 // OS is the environment of the real process, whose heap it sets up.
 func OS() Env {
+	hush.Over()
 	setUpHeap(os.Args[1:])
 	info, err := os.Stderr.Stat()
 	env := Env{
