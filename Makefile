@@ -72,7 +72,7 @@ fmt: ## format the code
 dag: ## check the direction of imports
 	$(GO) test -run TestImportDAG ./cmd/internal/cli
 
-e2e: build ## end-to-end: nginx, HAProxy, DuckDB (see .ci/run for what they need)
+e2e: build ## end-to-end: nginx, HAProxy, DuckDB, tmux (see .ci/run for what they need)
 	GOODPUT_E2E=1 $(GO) test -count=1 -run TestE2E -v ./cmd/goodput
 
 tidy: ## fail if go.mod is not tidy
