@@ -156,3 +156,22 @@ func TestE2ESweepScreen(t *testing.T) {
 	p.ended("130")
 	p.shows("interrupted: knee holds the trials")
 }
+
+// TestE2EStartsQuietly: a command without a view asks a terminal nothing.
+func TestE2EStartsQuietly(t *testing.T) {
+	endToEnd(t, "script")
+	c := command(t, "script", "-q", "-c", "goodput version", filepath.Join(t.TempDir(), "log"))
+	c.Env = append(os.Environ(), "TERM=xterm")
+	for i, v := range c.Env { // which would keep it quiet by itself
+		if strings.HasPrefix(v, "CI=") {
+			c.Env[i] = "GOODPUT_UNUSED="
+		}
+	}
+	out, err := c.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(out), "goodput") || strings.Contains(string(out), "\x1b") {
+		t.Errorf("%q", out)
+	}
+}
