@@ -48,6 +48,9 @@ type Step struct {
 	// In and Out are the tokens of the prompt (Keep and Append together) and of the
 	// answer asked for, both at least 1.
 	In, Out int
+	// Reasoning are the first tokens of the answer that are a model's reasoning; they
+	// stay in the context with the others.
+	Reasoning int
 	// OutKey names the answer's content.
 	OutKey uint64
 	// Wait is the planned time from the end of what the step waits for (the thread's

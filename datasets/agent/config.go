@@ -50,8 +50,9 @@ type Context struct {
 }
 
 // Append is what each step adds: the user's text or all results of a step's tools,
-// and the answer.
+// and the answer, which begins with Reasoning and stays in the context with it.
 type Append struct {
+	Reasoning Dist `yaml:"reasoning"`
 	User      Dist `yaml:"user"`
 	Tool      Dist `yaml:"tool"`
 	Assistant Dist `yaml:"assistant"`

@@ -11,7 +11,7 @@ import (
 // session.
 var purposes = [...]string{
 	"tenant", "turns", "steps", "init", "user", "tool", "assistant", "tool wait", "human wait",
-	"fan-out", "sub-agent shape", "sub-agent tool", "sub-agent assistant", "sub-agent wait", "compaction", "break", "content",
+	"fan-out", "sub-agent shape", "sub-agent tool", "sub-agent assistant", "sub-agent wait", "compaction", "break", "content", "reasoning",
 }
 
 // Indices of purposes.
@@ -33,6 +33,7 @@ const (
 	forCompaction
 	forBreak
 	forContent
+	forReasoning
 )
 
 type streams struct{ of [len(purposes)]rng.Family }
@@ -362,7 +363,8 @@ func (p *planner) append(s *datasets.Step, calls, tokens int) {
 }
 
 func (p *planner) answer(s *datasets.Step, length *sampler, purpose int) {
-	s.Out, s.OutKey = length.tokens(&p.stream[purpose], 1), p.content()
+	s.Reasoning = p.set.dist.reasoning.tokens(&p.stream[forReasoning], 0)
+	s.Out, s.OutKey = length.tokens(&p.stream[purpose], 1)+s.Reasoning, p.content()
 }
 
 // markPrivate marks what a thread's last step adds: nothing comes after it.

@@ -44,6 +44,7 @@ var _ datasets.SessionSet = (*Set)(nil)
 // dists are the compiled distributions of a Config.
 type dists struct {
 	turns, steps, init, resume, user, tool, assistant, calls, wait, human sampler
+	reasoning                                                             sampler
 	width, task, subSteps, subTool, giveBack, summary, reattach           sampler
 }
 
@@ -68,6 +69,7 @@ func (c *Config) named() []struct {
 		{"context.resume", c.Context.Resume, func(d *dists) *sampler { return &d.resume }},
 		{"append.user", c.Append.User, func(d *dists) *sampler { return &d.user }},
 		{"append.tool", c.Append.Tool, func(d *dists) *sampler { return &d.tool }},
+		{"append.reasoning", c.Append.Reasoning, func(d *dists) *sampler { return &d.reasoning }},
 		{"append.assistant", c.Append.Assistant, func(d *dists) *sampler { return &d.assistant }},
 		{"wait.tool_calls_per_step", c.Wait.ToolCalls, func(d *dists) *sampler { return &d.calls }},
 		{"wait.tool", c.Wait.Tool, func(d *dists) *sampler { return &d.wait }},

@@ -44,6 +44,7 @@ type attempt struct {
 	runs  target.RunSink
 	held  []clock.Time
 	heldN int
+	parts parts
 
 	ttft, total clock.Deadline
 
@@ -64,7 +65,8 @@ var (
 func (a *attempt) begin(r *target.Request, s target.Sink) {
 	p := a.pool
 	a.req, a.sink, a.answered, a.cause, a.remote = r, s, false, target.CauseCanceled, false
-	a.why, a.refused = "", false
+	a.why, a.refused, a.parts = "", false, parts{}
+	a.parts.shaped = r.Shape != target.Shape{}
 	a.runs, _ = s.(target.RunSink)
 	shared := sharedTokens(r.Prompt)
 	quoted := r.Quoted && shared == r.In
@@ -123,6 +125,10 @@ func (a *attempt) Tokens(s *engine.Seq, now clock.Time, n int) {
 	if a.garbled() {
 		return
 	}
+	if a.parts.shaped {
+		a.shaped(now, n)
+		return
+	}
 	if a.runs == nil {
 		a.sink.Event(target.Event{At: now, Kind: target.Token, Content: target.Text, N: n})
 		return
@@ -137,6 +143,10 @@ func (a *attempt) Tokens(s *engine.Seq, now clock.Time, n int) {
 // Run implements engine.RunSink.
 func (a *attempt) Run(_ *engine.Seq, at []clock.Time) {
 	a.tell()
+	if a.parts.shaped {
+		a.shapedRun(at)
+		return
+	}
 	a.runs.Run(at, target.Text, 1)
 }
 
@@ -169,12 +179,12 @@ func (a *attempt) Finished(s *engine.Seq, now clock.Time, why engine.Finish) {
 	}
 	a.leave(statusOK)
 	a.pool.n.completed++
-	reason := "length"
-	if why == engine.Stop {
-		reason = "stop"
-	}
+	reason := a.reason(why)
 	a.account(now)
 	a.usage = target.Usage{Prompt: s.Prompt, Completion: s.Output, Cached: a.server.CachedTokens, Reasoning: target.Unknown}
+	if a.parts.shaped {
+		a.usage.Reasoning = a.req.Shape.Reasoning
+	}
 	a.misreport(&a.usage)
 	a.result.Cause, a.result.Status = target.CauseEOF, statusOK
 	a.sink.Event(target.Event{At: now, Kind: target.Finished, Reason: reason})

@@ -80,7 +80,8 @@
 //
 // # The shape of a chat's answer
 //
-// The header X-Goodput-Shape asks for an answer of several parts:
+// The header X-Goodput-Shape, which goodput run sends with each step of a chat whose
+// plan says so, asks for an answer of several parts:
 //
 //	X-Goodput-Shape: reasoning=32,tool=16,calls=2
 //

@@ -40,6 +40,9 @@ type Config struct {
 	// ends holds its place for ever unless the target gives it up. 0: the schedule decides.
 	Concurrent int
 	Until      clock.Time
+	// Shapes asks for answers of the shape that the next step of a session follows on:
+	// calls of tools if it has their results.
+	Shapes bool
 	// ContinueOnError goes on with the planned text after a failed step; otherwise the
 	// session ends with it.
 	ContinueOnError bool

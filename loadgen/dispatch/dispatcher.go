@@ -208,6 +208,9 @@ func (d *Dispatcher) send(now clock.Time, t *thread) {
 		Seq: id - 1, Intended: t.due, Prompt: t.context, In: st.In, Out: st.Out, OutKey: st.OutKey, Quoted: quoted, Quotes: t.quotes,
 		Session: id, Turn: uint16(turn), IgnoreEOS: d.cfg.IgnoreEOS, Priority: d.cfg.Priority,
 	}
+	if d.cfg.Shapes {
+		f.first.req.Shape = t.plan.Shape(t.next)
+	}
 	if d.cfg.Assign != nil {
 		d.cfg.Assign.FillFor(t.s.plan.Tenant, &f.first.req)
 	}

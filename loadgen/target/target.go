@@ -15,6 +15,9 @@ type Span = datasets.Span
 // Quote is an answer as a server gave it.
 type Quote = datasets.Quote
 
+// Shape says what the tokens of an answer are.
+type Shape = datasets.Shape
+
 // Request is one attempt at one request. The target may keep the pointer until
 // the attempt's End event; the sender does not change it meanwhile.
 type Request struct {
@@ -38,6 +41,8 @@ type Request struct {
 	// Quotes are the answers among the prompt that were given, in their order, for a
 	// target that sends text; nil: the prompt is as planned.
 	Quotes []Quote
+	// Shape is what the answer is planned to be, for fake servers to follow.
+	Shape Shape
 	// Prefix, Session, Turn and Class say whom the request belongs to; 0 is none.
 	Prefix  uint64
 	Session uint64

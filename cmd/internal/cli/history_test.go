@@ -9,9 +9,9 @@ import (
 	"goodput/loadgen/record"
 )
 
-// deltas are the pieces of an answer: of a chat, of a completion, and of one in numbers.
+// deltas are the pieces of an answer: of a call, of a completion, and of one in numbers.
 var deltas = map[string]*regexp.Regexp{
-	"content":   regexp.MustCompile(`"content":"([^"]+)"`),
+	"arguments": regexp.MustCompile(`"arguments":"((?:[^"\\]|\\.)+)"`),
 	"text":      regexp.MustCompile(`"text":"([^"]+)"`),
 	"token_ids": regexp.MustCompile(`"token_ids":\[([^]]+)\]`),
 }
@@ -27,7 +27,7 @@ func TestLiveHistoryOverHTTP(t *testing.T) {
 		name, field, between string
 		args                 []string
 	}{
-		{"chat", "content", "", []string{"--backend", "openai-chat", "--agent-history", "live"}},
+		{"chat, whose answers call tools", "arguments", "", []string{"--backend", "openai-chat", "--agent-history", "live"}},
 		{"completions", "text", "", []string{"--agent-history", "live"}},
 		{"numbers of tokens", "token_ids", ",", []string{"--agent-history", "live-tokens", "--prompt-token-ids"}},
 		{"responses", "delta", "", []string{"--backend", "openai-responses", "--agent-history", "live"}},

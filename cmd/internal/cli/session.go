@@ -316,7 +316,7 @@ func (s *session) openSessions(c *dispatch.Config, salt uint64) error {
 		}
 	}
 	c.Sessions, c.MaxInFlight, c.ContinueOnError = s.sessions, s.plan.AgentInFlight, s.plan.AgentOnError == "continue"
-	c.Live = s.plan.LiveHistory()
+	c.Live, c.Shapes = s.plan.LiveHistory(), true
 	complete, err := s.completer(c)
 	if err != nil {
 		return err

@@ -143,6 +143,9 @@ func (a *attempt) header() http.Header {
 	maps.Copy(h, a.c.header)
 	h["Content-Type"] = []string{"application/json"}
 	h["Accept"] = []string{a.c.cfg.mediaType()}
+	if s := a.req.Shape; s != (target.Shape{}) && a.c.cfg.API == wire.Chat {
+		h["X-Goodput-Shape"] = []string{s.String()}
+	}
 	if a.req.TraceID != ([16]byte{}) {
 		id := hex.EncodeToString(a.req.TraceID[:])
 		h["X-Request-Id"] = []string{a.req.Name()}

@@ -46,6 +46,10 @@
 // loop adds to them for as long as the server, or this machine, is behind. The timeouts,
 // a cap on concurrency, and the limit of open files do.
 //
+// A chat with a Shape carries the header X-Goodput-Shape, such as
+// reasoning=32,tool=16,calls=2. Fake servers answer so; others ignore it. Prompts of the
+// other APIs are one text, which could not quote a call.
+//
 // Of a request that is Quoted the answer's text is kept, as it stood in the stream, for
 // later prompts: up to 1 MiB, and only of an answer that was completed. Nothing is kept of
 // others.
