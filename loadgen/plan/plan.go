@@ -25,6 +25,7 @@ type Plan struct {
 	Header          []string `yaml:"header,omitempty" group:"target" help:"extra request header KEY=VALUE; repeatable" secret:"values"`
 	ExtraBody       []string `yaml:"extra-body,omitempty" group:"target" help:"JSON object whose fields go into each request's body, such as {\"top_p\":0.9}; a later one counts; repeatable. Without a temperature in it, 0 is sent"`
 	IDPrefix        string   `yaml:"request-id-prefix,omitempty" group:"target" help:"what X-Request-Id begins with, before the number that tells attempts apart"`
+	CheckTokens     string   `yaml:"check-tokens" group:"target" help:"compare the words that prompts are made of with the server's /tokenize, before the run: warn (say what it makes of them if a word is not one token there, or that it has no such endpoint), require (don't run then), off" hash:"-"`
 	ReadyCheck      int      `yaml:"ready-check-timeout-sec" group:"target" help:"seconds to wait until the server answers anything at all; 0: begin at once (vllm bench serve waits for an answer to a first prompt, which this does not send)" hash:"-"`
 	ResetCache      bool     `yaml:"reset-prefix-cache,omitempty" group:"target" help:"have the server forget its prefix cache before the run, by POST /reset_prefix_cache (vLLM offers it with VLLM_SERVER_DEV_MODE=1)"`
 	APIKeyFile      string   `yaml:"api-key-file,omitempty" group:"target" help:"file that holds the API key; otherwise OPENAI_API_KEY is used if set" hash:"-"`
@@ -281,6 +282,7 @@ func Default() Plan {
 		Burstiness:                1,
 		Cache:                     CacheCold,
 		ReadyCheck:                10,
+		CheckTokens:               "warn",
 		MetricsInterval:           time.Second,
 		PercentileMetrics:         "ttft,tpot,itl,e2el,client_queue_time,e2el_including_client_queue",
 		MetricPercentiles:         "50,90,95,99,99.9",

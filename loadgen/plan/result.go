@@ -40,6 +40,7 @@ func (p *Plan) checkResult(v *checker) {
 	v.ok(err == nil, "extra-body", "%v", err)
 	v.ok(!strings.ContainsFunc(p.IDPrefix, func(r rune) bool { return r <= ' ' || r > '~' }) && len(p.IDPrefix) <= 128, "request-id-prefix",
 		"%q can't begin a header's value: use up to 128 characters that can be seen", p.IDPrefix)
+	v.oneOf("check-tokens", p.CheckTokens, "warn", "require", "off")
 	v.within("ready-check-timeout-sec", p.ReadyCheck, 0, 86_400)
 	for _, m := range p.Metadata {
 		v.ok(strings.IndexByte(m, '=') > 0, "metadata", "%q is not KEY=VALUE", m)

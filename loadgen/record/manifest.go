@@ -40,6 +40,8 @@ const (
 	DatasetCache     = "cache"
 	TargetCacheReset = "prefix_cache_reset"
 	TargetModel      = "model" // name on the wire, of a server
+	// TargetPerWord is how many tokens a server's tokenizer makes of a planned one.
+	TargetPerWord = "tokens_per_word"
 )
 
 // DatasetLoop is the key of Dataset that tells a closed loop, of so many sessions: a

@@ -25,6 +25,9 @@ type Env struct {
 	// Catch redirects Ctrl-C and SIGTERM into a channel until stop is called. What
 	// does not catch them is ended by them. nil: none come.
 	Catch func() (c <-chan os.Signal, stop func())
+
+	// tokensTold: it was said that a server's tokens are not as planned.
+	tokensTold bool
 }
 
 // interrupts is Catch, with a channel that never delivers if there is none.

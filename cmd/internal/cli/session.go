@@ -164,6 +164,10 @@ func (s *session) connect(env *Env) error {
 	}
 	s.target, s.close, s.exhausted = client, client.Close, client.Exhausted
 	s.facts = map[string]string{record.TargetModel: c.Model}
+	if err := s.checkTokens(env, client.Tokenize); err != nil {
+		client.Close()
+		return err
+	}
 	if err := s.resetCache(client.ResetPrefixCache); err != nil {
 		client.Close()
 		return err

@@ -24,8 +24,7 @@ func (c *Client) ResetPrefixCache(ctx context.Context) error {
 }
 
 func (c *Client) reset(ctx context.Context, e *endpoint) error {
-	at := &url.URL{Scheme: e.base.Scheme, Host: e.base.Host}
-	at.Path = strings.TrimSuffix(strings.TrimRight(e.base.Path, "/"), "/v1") + "/reset_prefix_cache"
+	at := e.beside("/reset_prefix_cache")
 	header := c.header.Clone()
 	header.Set("Content-Length", "0")
 	req := &http.Request{Method: http.MethodPost, URL: at, Host: c.host, Header: header}
@@ -44,4 +43,11 @@ func (c *Client) reset(ctx context.Context, e *endpoint) error {
 	default:
 		return fmt.Errorf("resetting the prefix cache by %s: HTTP status %d: %s", at, code, text)
 	}
+}
+
+// beside is a path of the server that is not one of the API's.
+func (e *endpoint) beside(path string) *url.URL {
+	at := &url.URL{Scheme: e.base.Scheme, Host: e.base.Host}
+	at.Path = strings.TrimSuffix(strings.TrimRight(e.base.Path, "/"), "/v1") + path
+	return at
 }
