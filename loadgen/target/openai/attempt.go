@@ -138,13 +138,17 @@ func (a *attempt) exchange() {
 	a.whole(resp.Body)
 }
 
+// headerShape asks fake servers for an answer of several parts. One that the user gave
+// stays.
+const headerShape = "X-Goodput-Shape"
+
 func (a *attempt) header() http.Header {
 	h := make(http.Header, len(a.c.header)+4)
 	maps.Copy(h, a.c.header)
 	h["Content-Type"] = []string{"application/json"}
 	h["Accept"] = []string{a.c.cfg.mediaType()}
-	if s := a.req.Shape; s != (target.Shape{}) && a.c.cfg.API == wire.Chat {
-		h["X-Goodput-Shape"] = []string{s.String()}
+	if s := a.req.Shape; s != (target.Shape{}) && a.c.cfg.API == wire.Chat && h[headerShape] == nil {
+		h[headerShape] = []string{s.String()}
 	}
 	if a.req.TraceID != ([16]byte{}) {
 		id := hex.EncodeToString(a.req.TraceID[:])

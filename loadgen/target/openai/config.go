@@ -75,7 +75,6 @@ var reserved = map[string]string{
 	"Idempotency-Key":   "it invites repetition out of sight",
 	"Traceparent":       "each attempt has its own",
 	"Transfer-Encoding": "it is set by the client",
-	"X-Goodput-Shape":   "each request has that of its plan",
 	"X-Idempotency-Key": "it invites repetition out of sight",
 	"X-Request-Id":      "each attempt has its own",
 }
