@@ -152,15 +152,9 @@ func (s *session) connect(env *Env) error {
 	if client, err = openai.New(c); err != nil {
 		return err
 	}
-	if s.plan.HTTP2 {
-		// Requests of the load find a connection whose limit of streams is known.
-		ctx, cancel := context.WithTimeout(context.Background(), modelsTimeout)
-		err := client.Reachable(ctx)
-		cancel()
-		if err != nil {
-			client.Close()
-			return exitf(exitTarget, "%w", err)
-		}
+	if err := s.prime(client); err != nil {
+		client.Close()
+		return err
 	}
 	s.target, s.close, s.exhausted = client, client.Close, client.Exhausted
 	s.facts = map[string]string{record.TargetModel: c.Model}
@@ -176,6 +170,20 @@ func (s *session) connect(env *Env) error {
 	if err := s.takeSpans(); err != nil {
 		client.Close()
 		return err
+	}
+	return nil
+}
+
+// prime makes a connection of HTTP/2, so that requests of the load find one whose limit of
+// streams is known.
+func (s *session) prime(client *openai.Client) error {
+	if !s.plan.HTTP2 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), modelsTimeout)
+	defer cancel()
+	if err := client.Reachable(ctx); err != nil {
+		return exitf(exitTarget, "%w", err)
 	}
 	return nil
 }
