@@ -94,7 +94,7 @@ func TestAggregates(t *testing.T) {
 		wanted float64
 		within float64 // relative
 	}
-	sessions := 12_000.0
+	sessions := float64(aggregated)
 	mk := func(steps, p50, p90, p99, in, inP50, out, outP90, hit, live, compacted, tokIn, tokOut, wall50, wall90, g50, g90, u50, u90 float64) []want {
 		return []want{
 			{"steps mean", func(f *figures) float64 { return mean(f.steps) }, steps, 0.05},
