@@ -9,8 +9,8 @@ type Pace struct {
 	Rate  float64
 }
 
-// answer is how long so many tokens take.
-func (p Pace) answer(tokens int) time.Duration {
+// Answer is how long so many tokens take.
+func (p Pace) Answer(tokens int) time.Duration {
 	return p.Delay + time.Duration(float64(tokens)/p.Rate*1e9)
 }
 
@@ -55,7 +55,7 @@ func (c *Course) thread(s *Session, k int, at time.Duration) {
 				at = max(at, c.over(j))
 			}
 		}
-		at += st.Wait + c.pace.answer(st.Out)
+		at += st.Wait + c.pace.Answer(st.Out)
 		c.ends[k] = append(c.ends[k], at)
 		c.spawn(s, k, n, at)
 	}
@@ -127,7 +127,7 @@ func (c *Course) rest(s *Session, k int, born bool, done, to []int, age time.Dur
 	st.Append = st.Prompt(nil, context)
 	st.Keep = 0
 	if !c.joining(s, k, from, age) {
-		st.Wait = max(0, c.ends[k][from]-c.pace.answer(st.Out)-age)
+		st.Wait = max(0, c.ends[k][from]-c.pace.Answer(st.Out)-age)
 	}
 	return t
 }

@@ -21,6 +21,7 @@ type Report struct {
 	Output   Lengths       `json:"output_tokens"`
 	InOut    *float64      `json:"input_output_correlation"`
 	Reuse    *Reuse        `json:"reuse"`    // nil: the file does not say which prompts begin alike
+	Pool     *Pool         `json:"pool"`     // nil: was not asked for (OfPool)
 	Sessions *SessionSizes `json:"sessions"` // nil: none
 	Warnings []string      `json:"warnings"`
 }

@@ -207,7 +207,7 @@ func leading(spans []datasets.Span, seen map[uint64]bool) int {
 }
 
 // writePreview prints the expected figures.
-func writePreview(w io.Writer, p *plan.Plan, set *sessionLoad) {
+func writePreview(w io.Writer, p *plan.Plan, set *sessionLoad) error {
 	pace := paceOf(p)
 	e := preview(set.arriving(), p.EngineBlockSize, p.LiveHistory(), pace)
 	per := func(n int64) float64 { return float64(n) / float64(e.sessions) }
@@ -221,7 +221,14 @@ func writePreview(w io.Writer, p *plan.Plan, set *sessionLoad) {
 	fmt.Fprintf(w, "steps      mean %.1f, p50 %d, p90 %d, p99 %d a session\n", per(int64(e.requests)), at(e.steps, .5), at(e.steps, .9), at(e.steps, .99))
 	fmt.Fprintf(w, "tokens     %.4g in and %.4g out a session, %.0f in and %.0f out a request\n",
 		per(e.in), per(e.out), float64(e.in)/float64(e.requests), float64(e.out)/float64(e.requests))
-	fmt.Fprintf(w, "planned hit %.1f %% of the prompt tokens\n", 100*float64(e.hit)/float64(e.in))
+	if set.recorded != nil && set.recorded.PrefixesUnknown() {
+		fmt.Fprintln(w, "planned hit unknown: the trace does not say which prompts begin alike")
+	} else {
+		fmt.Fprintf(w, "planned hit %.1f %% of the prompt tokens\n", 100*float64(e.hit)/float64(e.in))
+	}
+	if err := writePoolHit(w, p, set); err != nil {
+		return err
+	}
 	fmt.Fprintf(w, "duration   mean %.4g s, p50 %.4g s, p90 %.4g s a session, with answers of %v and %.1f tokens/s\n",
 		mean, at(e.wall, .5).Seconds(), at(e.wall, .9).Seconds(), pace.Delay, pace.Rate)
 	if r := float64(p.SessionsRate); r > 0 && !math.IsInf(r, 1) {
@@ -237,11 +244,12 @@ func writePreview(w io.Writer, p *plan.Plan, set *sessionLoad) {
 	}
 	fmt.Fprintf(w, "KV cache   %.4g tokens of distinct content a session\n", per(e.unique))
 	if set.agent == nil {
-		return
+		return nil
 	}
 	for _, d := range set.agent.Realised(20_000) {
 		fmt.Fprintf(w, "  %-26s mean %-8.4g %s\n", d.Name, d.Mean, d.Dist)
 	}
+	return nil
 }
 
 // at is the quantile q of sorted values.

@@ -9,6 +9,7 @@ import (
 
 	"goodput/datasets/describe"
 	"goodput/datasets/trace"
+	"goodput/loadgen/plan"
 )
 
 func newDataset(env *Env) *cobra.Command {
@@ -37,19 +38,27 @@ func (f *traceFlags) register(c *cobra.Command) {
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "root of the random choices of servegen")
 }
 
-func (f *traceFlags) open(path string) (*trace.Reader, error) {
+// options are the format of a file, and what it does not say.
+func (f *traceFlags) options(path string) (trace.Format, trace.Options, error) {
+	o := trace.Options{Seed: f.seed, SkipBadRows: f.skipBad, OutputLen: f.output}
 	if f.output < 1 {
-		return nil, fmt.Errorf("--custom-output-len: %d is not at least 1", f.output)
+		return "", o, fmt.Errorf("--custom-output-len: %d is not at least 1", f.output)
 	}
 	format, err := traceFormat(f.name, path)
+	return format, o, err
+}
+
+func (f *traceFlags) open(path string) (*trace.Reader, error) {
+	format, o, err := f.options(path)
 	if err != nil {
 		return nil, err
 	}
-	return trace.NewReader(format, path, trace.Options{Seed: f.seed, SkipBadRows: f.skipBad, OutputLen: f.output})
+	return trace.NewReader(format, path, o)
 }
 
 func newDatasetDescribe(env *Env) *cobra.Command {
 	var flags traceFlags
+	var engines *planFlags
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "describe FILE",
@@ -57,8 +66,13 @@ func newDatasetDescribe(env *Env) *cobra.Command {
 		Long: `Describe reads a trace once, in memory that does not grow with it, and prints how
 requests arrive (CV of the gaps; dispersion, the variance of counts in bins over
 their mean, 1 for Poisson), how long they are (quantiles, squared CV), how much of
-the prompts an endless prefix cache would find, and how large the sessions are.`,
+the prompts an endless prefix cache would find, and how large the sessions are.
+
+If a flag says what the engines are (--replicas, --gpu, --engine.num-gpu-blocks and the
+like), it also tells what one cache of the size of theirs together would find, which
+takes reading the trace into memory.`,
 		Example: `  goodput dataset describe conversation_trace.jsonl
+  goodput dataset describe --replicas 2 --engine.num-gpu-blocks 20000 conversation_trace.jsonl
   goodput dataset describe --dataset-name azure --json trace.csv`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -71,6 +85,15 @@ the prompts an endless prefix cache would find, and how large the sessions are.`
 			if err != nil {
 				return err
 			}
+			if len(engines.given) > 0 || engines.config != "" {
+				p, err := engines.resolve(env, (*plan.Plan).ValidatePool)
+				if err != nil {
+					return err
+				}
+				if r.Pool, err = describePool(&flags, args[0], &p); err != nil {
+					return err
+				}
+			}
 			if asJSON {
 				e := json.NewEncoder(env.Stdout)
 				e.SetIndent("", "  ")
@@ -81,6 +104,7 @@ the prompts an endless prefix cache would find, and how large the sessions are.`
 	}
 	flags.register(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	engines = newPlanFlags(c, "hardware", "pool", "engine")
 	return c
 }
 

@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
 	"goodput/datasets/describe"
+	"goodput/datasets/trace"
+	"goodput/loadgen/plan"
 )
 
 // printDescription prints the statistics of a trace for people.
@@ -32,6 +35,7 @@ func printDescription(w io.Writer, r *describe.Report) error {
 	printLengths(&b, "  out", &r.Output)
 	fmt.Fprintf(&b, "  correlation of the two %s\n", figure(r.InOut, "%.2f"))
 	printReuse(&b, r.Reuse)
+	printPool(&b, r.Pool)
 	if s := r.Sessions; s != nil {
 		how := "named by the file"
 		if s.Inferred {
@@ -66,6 +70,40 @@ func printReuse(w io.Writer, u *describe.Reuse) {
 		fmt.Fprint(w, "; estimated from a sample of blocks")
 	}
 	fmt.Fprintln(w)
+}
+
+// printPool prints what caches of the pool's size find; nothing if none was asked for.
+func printPool(w io.Writer, p *describe.Pool) {
+	switch {
+	case p == nil:
+	case p.TokenHit == nil || p.Endless == nil:
+		fmt.Fprintf(w, "  of the pool's %d blocks of %d tokens: unknown\n", p.Blocks, p.BlockTokens)
+	default:
+		fmt.Fprintf(w, "  in whole blocks of %d tokens, one request after the other: %.2f %% by one cache of the pool's %d, %.2f %% by an endless one\n",
+			p.BlockTokens, 100**p.TokenHit, p.Blocks, 100**p.Endless)
+	}
+}
+
+// describePool finds what a cache of the plan's engines would hold of a trace. It reads
+// the trace into memory.
+func describePool(flags *traceFlags, path string, p *plan.Plan) (*describe.Pool, error) {
+	setup, err := newEngineSetup(p)
+	if err != nil {
+		return nil, err
+	}
+	blocks := cacheBlocks(p, &setup)
+	if blocks == 0 {
+		return nil, errors.New("--engine.enable-prefix-caching: these engines keep no prefixes, so there is no hit to tell: leave out the flags of engines")
+	}
+	format, opts, err := flags.options(path)
+	if err != nil {
+		return nil, err
+	}
+	t, err := trace.Open(format, path, opts)
+	if err != nil {
+		return nil, err
+	}
+	return describe.OfPool(t, p.EngineBlockSize, blocks), nil
 }
 
 // figure is a number, or ? for one that is not known.

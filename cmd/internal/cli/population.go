@@ -53,7 +53,7 @@ func (l *sessionLoad) scope(s agent.Scope, nonce uint64) error {
 }
 
 // arriving are the sessions that are not under way at first.
-func (l *sessionLoad) arriving() datasets.SessionSet {
+func (l *sessionLoad) arriving() sessionSet {
 	if x, ok := l.sessionSet.(populated); ok {
 		return x.set
 	}

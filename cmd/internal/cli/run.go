@@ -88,8 +88,7 @@ are read back from there.`,
 			case dryRun && sessions == nil:
 				return previewSet(env.Stdout, p, set)
 			case dryRun:
-				writePreview(env.Stdout, &p, sessions)
-				return nil
+				return writePreview(env.Stdout, &p, sessions)
 			}
 			if err := checkLimits(&p, vitals.ReadLimits()); err != nil {
 				return err
