@@ -72,5 +72,14 @@
 // pairs of key and tokens) or as TraceLab's CSV with further columns for threads,
 // triggers and tenants.
 //
+// Export and ExportSessions write what a set plans, whatever made it, as planned rows
+// of our own format: the first line says "planned":true, and each row has out_key, the
+// key of its answer, and where they are not 0 reasoning, the tokens of it in the
+// answer, and in place of a session prefix, conversation and turn, which name its
+// group and its conversation as the set does. A span is [key, tokens, role, calls,
+// private] without the zeros at its end, with the roles 0 user, 1 system, 2 assistant
+// and 3 tool. Session names are numbers, and name is what the source called it. What
+// is read of planned rows is what was written: no seed changes it.
+//
 // It does not compute statistics (package describe).
 package trace

@@ -3,9 +3,13 @@ package trace
 import (
 	"bytes"
 	"errors"
+	"io"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"goodput/datasets"
 )
@@ -32,7 +36,7 @@ func fuzzed(t *testing.T, format Format, data []byte, path string) {
 }
 
 // checkTable tests that items are sound and that sessions hold the same requests.
-func checkTable(t *testing.T, set *Table) {
+func checkTable(t fataler, set *Table) {
 	checkAny(t, set)
 	steps := 0
 	var s datasets.Session
@@ -64,13 +68,19 @@ func checkTable(t *testing.T, set *Table) {
 	var it datasets.Item
 	in := 0
 	for i := range set.Len() {
-		if set.Item(i, &it); it.Session != 0 {
+		if set.Item(i, &it); it.Session != 0 && set.Sessions() > 0 { // and no conversation of a planned file
 			in++
 		}
 	}
 	if in != steps {
 		t.Fatalf("%d rows of sessions, %d steps", in, steps)
 	}
+}
+
+// fataler is a test of any kind.
+type fataler interface {
+	Fatal(...any)
+	Fatalf(string, ...any)
 }
 
 func tokens(spans []datasets.Span) int {
@@ -82,7 +92,7 @@ func tokens(spans []datasets.Span) int {
 }
 
 // checkAny is checkItems, also for a set without times.
-func checkAny(t *testing.T, s datasets.Set) {
+func checkAny(t fataler, s datasets.Set) {
 	var it datasets.Item
 	var last time.Duration
 	for i := range s.Len() {
@@ -90,7 +100,9 @@ func checkAny(t *testing.T, s datasets.Set) {
 		if tokens(it.Prompt) != it.In || it.In < 1 || it.Out < 1 || it.At < last || i == 0 && it.At != 0 {
 			t.Fatalf("row %d: %+v", i, it)
 		}
-		if (it.Prefix == 0) != it.Prompt[0].Private {
+		table, ok := s.(*Table)
+		derived := !ok || table.planned == nil // otherwise the file says it
+		if derived && (it.Prefix == 0) != it.Prompt[0].Private {
 			t.Fatalf("row %d is of group %d, and begins with %+v", i, it.Prefix, it.Prompt[0])
 		}
 		last = it.At
@@ -109,7 +121,40 @@ func FuzzWeka(f *testing.F)     { fuzzFormat(f, Weka, "weka_relative_min.json", 
 func FuzzTraceLab(f *testing.F) { fuzzFormat(f, TraceLab, "tracelab_replay_min.csv") }
 func FuzzRAGPulse(f *testing.F) { fuzzFormat(f, RAGPulse, "ragpulse_min.jsonl") }
 func FuzzOTel(f *testing.F)     { fuzzFormat(f, OTel, "otlp_json_min.json", "otel_flat_min.json") }
-func FuzzNative(f *testing.F)   { fuzzFormat(f, Native, "goodput_min.jsonl") }
+func FuzzNative(f *testing.F) {
+	fuzzFormat(f, Native, "goodput_min.jsonl", "goodput_planned_min.jsonl", "goodput_items_min.jsonl")
+}
+
+// FuzzExport: what is read of a file of our own is the same after being exported.
+func FuzzExport(f *testing.F) {
+	for _, name := range []string{"goodput_min.jsonl", "goodput_planned_min.jsonl", "goodput_items_min.jsonl"} {
+		addFile(f, filepath.Join("testdata", name))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		set, err := read(Native, bytes.NewReader(data), "f", Options{Seed: 1})
+		if err != nil {
+			return
+		}
+		sameItems(t, set, reread(t, exported(t, func(w io.Writer) error { return Export(w, set, set.Len()) })))
+		sessions, err := ShapeSessions(set.(*Table), Shaping{})
+		if err != nil {
+			return
+		}
+		again, err := ShapeSessions(reread(t, exported(t, func(w io.Writer) error { return ExportSessions(w, sessions) })), Shaping{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range sessions.Sessions() {
+			var a, b datasets.Session
+			sessions.Session(i, &a)
+			again.Session(i, &b)
+			a.Recorded = false // ExportSessions says so
+			if diff := cmp.Diff(a, b, cmpopts.IgnoreFields(datasets.Step{}, "At"), cmpopts.EquateEmpty()); diff != "" {
+				t.Fatalf("session %d (-want +got):\n%s", i, diff)
+			}
+		}
+	})
+}
 
 func FuzzServeGen(f *testing.F) {
 	addFile(f, "testdata/client-trace.csv")

@@ -41,7 +41,7 @@ func decode(b []byte, to any) *fieldError {
 
 func kindName(kind string) string {
 	switch kind {
-	case "int", "int32", "int64", "uint64", "uint32":
+	case "int", "int32", "int64", "uint64", "uint32", "uint16":
 		return "a whole number"
 	case "string":
 		return "a string or a number"

@@ -23,32 +23,43 @@ type nativeHeader struct {
 	Identified bool  `json:"identified"`
 	Chained    bool  `json:"chained,omitempty"`
 	Estimated  bool  `json:"estimated,omitempty"`
+	Planned    bool  `json:"planned,omitempty"`
 	Block      int   `json:"block,omitempty"`
 }
 
 // nativeRow is a line: all of a Row. Times are ns. Without parent, spawn and join
-// the row is of a main thread.
+// the row is of a main thread. What follows tenant is only in planned rows, which
+// must have out_key.
 type nativeRow struct {
-	At      int64       `json:"at_ns"`
-	In      *int        `json:"in"`
-	Out     *int        `json:"out"`
-	Keep    int         `json:"keep,omitempty"`
-	Append  [][2]uint64 `json:"append,omitempty"` // content key and tokens
-	Session string      `json:"session,omitempty"`
-	Thread  int         `json:"thread,omitempty"`
-	Parent  *int        `json:"parent,omitempty"`
-	Spawn   *int        `json:"spawn,omitempty"`
-	Join    *int        `json:"join,omitempty"`
-	Before  int64       `json:"wait_before_ns,omitempty"`
-	After   int64       `json:"wait_after_ns,omitempty"`
-	Trigger string      `json:"trigger,omitempty"`
-	Tenant  uint32      `json:"tenant,omitempty"`
+	At      int64      `json:"at_ns"`
+	In      *int       `json:"in"`
+	Out     *int       `json:"out"`
+	Keep    int        `json:"keep,omitempty"`
+	Append  [][]uint64 `json:"append,omitempty"` // see nativeSpan
+	Session string     `json:"session,omitempty"`
+	Thread  int        `json:"thread,omitempty"`
+	Parent  *int       `json:"parent,omitempty"`
+	Spawn   *int       `json:"spawn,omitempty"`
+	Join    *int       `json:"join,omitempty"`
+	Before  int64      `json:"wait_before_ns,omitempty"`
+	After   int64      `json:"wait_after_ns,omitempty"`
+	Trigger string     `json:"trigger,omitempty"`
+	Tenant  uint32     `json:"tenant,omitempty"`
+
+	OutKey       *uint64 `json:"out_key,omitempty"`
+	Reasoning    int     `json:"reasoning,omitempty"`
+	Name         string  `json:"name,omitempty"`
+	Prefix       uint64  `json:"prefix,omitempty"`
+	Conversation uint64  `json:"conversation,omitempty"`
+	Turn         uint16  `json:"turn,omitempty"`
 }
 
 // native reads goodput's own JSONL.
 type native struct {
 	l      *lines
 	header nativeHeader
+	// What a planned file has: it can't have both.
+	sessions, conversations bool
 }
 
 func newNative(r io.Reader, path string, _ Options) (source, error) {
@@ -72,7 +83,7 @@ func newNative(r io.Reader, path string, _ Options) (source, error) {
 
 func (n *native) traits() Traits {
 	h := &n.header
-	return Traits{Timed: h.Timed, Recorded: h.Recorded, Waits: h.Waits == nil || *h.Waits, Identified: h.Identified, Chained: h.Chained, Estimated: h.Estimated, Block: h.Block}
+	return Traits{Timed: h.Timed, Recorded: h.Recorded, Waits: h.Waits == nil || *h.Waits, Identified: h.Identified, Chained: h.Chained, Estimated: h.Estimated, Planned: h.Planned, Block: h.Block}
 }
 
 func (n *native) next(r *Row) error {
@@ -108,33 +119,40 @@ func (n *native) next(r *Row) error {
 			return n.l.errorf("trigger", "found %q, expected user, tool, join, compaction or spawn", row.Trigger)
 		}
 	}
+	if err := n.planned(r, &row); err != nil {
+		return err
+	}
 	return n.content(r, row.Append)
 }
 
 // content checks that what is appended makes up the prompt.
-func (n *native) content(r *Row, list [][2]uint64) error {
+func (n *native) content(r *Row, list [][]uint64) error {
 	sum := r.Keep
-	for _, s := range list {
-		if s[1] < 1 || s[1] > datasets.MaxTokens {
-			return n.l.errorf("append", "found a span of %d tokens, expected 1 to %d", s[1], datasets.MaxTokens)
+	for _, numbers := range list {
+		s, why := readSpan(numbers, n.header.Planned)
+		if why != "" {
+			return n.l.errorf("append", "%s", why)
 		}
-		if sum += int(s[1]); sum > datasets.MaxTokens {
+		if sum += s.Tokens; sum > datasets.MaxTokens {
 			break
 		}
-		r.Append = append(r.Append, datasets.Span{Key: s[0], Tokens: int(s[1])})
+		r.Append = append(r.Append, s)
 	}
-	if len(list) > 0 && sum != r.In {
+	if (len(list) > 0 || n.header.Planned) && sum != r.In {
 		return n.l.errorf("append", "found %d tokens kept and appended, expected the %d of in", sum, r.In)
 	}
 	return nil
 }
 
 // nativeWriter writes our own format.
-type nativeWriter struct{ w *bufio.Writer }
+type nativeWriter struct {
+	w       *bufio.Writer
+	planned bool
+}
 
 func newNativeWriter(w io.Writer, t Traits) (*nativeWriter, error) {
-	n := &nativeWriter{bufio.NewWriter(w)}
-	return n, n.line(nativeHeader{nativeVersion, t.Timed, t.Recorded, &t.Waits, t.Identified, t.Chained, t.Estimated, t.Block})
+	n := &nativeWriter{bufio.NewWriter(w), t.Planned}
+	return n, n.line(nativeHeader{nativeVersion, t.Timed, t.Recorded, &t.Waits, t.Identified, t.Chained, t.Estimated, t.Planned, t.Block})
 }
 
 func (n *nativeWriter) line(v any) error {
@@ -154,7 +172,11 @@ func (n *nativeWriter) write(r *Row) error {
 		Before: int64(r.Before), After: int64(r.After), Tenant: r.Tenant,
 	}
 	for _, s := range r.Append {
-		row.Append = append(row.Append, [2]uint64{s.Key, uint64(s.Tokens)})
+		row.Append = append(row.Append, nativeSpan(s, n.planned))
+	}
+	if n.planned {
+		row.OutKey, row.Reasoning, row.Name = &r.OutKey, r.Reasoning, r.Name
+		row.Prefix, row.Conversation, row.Turn = r.Prefix, r.Conversation, r.Turn
 	}
 	if r.Trigger != datasets.ByUser {
 		row.Trigger = r.Trigger.String()

@@ -34,6 +34,20 @@ type Row struct {
 	Before, After time.Duration
 	Trigger       datasets.Trigger
 	Tenant        uint32
+
+	// The fields below, and all of a Span in Append but its key and length, mean
+	// something only in a file whose rows are Planned.
+
+	// OutKey names the answer's content. Reasoning are its first tokens that are a
+	// model's reasoning.
+	OutKey    uint64
+	Reasoning int
+	// Name is what the source of the plan calls the session, which may be empty.
+	Name string
+	// Prefix, Conversation and Turn are the Prefix, Session and Turn of an item
+	// (datasets.Item) that waits for no other: they are 0 in a row with a Session.
+	Prefix, Conversation uint64
+	Turn                 uint16
 }
 
 // alone makes the row one without a session.
@@ -58,6 +72,9 @@ type Traits struct {
 	Chained bool
 	// Estimated: lengths were computed from text, at 4 bytes a token.
 	Estimated bool
+	// Planned: rows are requests as a set plans them. They name their answers, and
+	// nothing of them is derived from the other rows.
+	Planned bool
 	// Block is the tokens that one id of the file stands for; 0: it has none.
 	Block int
 }

@@ -54,12 +54,12 @@ func ShapeSessions(t *Table, o Shaping) (*Sessions, error) {
 	return s, s.shape(o)
 }
 
-// arrival is the time of an entry's first row.
+// arrival is the time of an entry.
 func (s *Sessions) arrival(e int32) time.Duration {
 	if e < 0 {
 		return s.base.at[^e]
 	}
-	return s.base.at[s.base.threads.sessions[e].threads[0].rows[0]]
+	return s.base.arrival(int(e))
 }
 
 // Sessions is the number of sessions.
@@ -125,5 +125,8 @@ func gapsAsWaits(s *datasets.Session) {
 // single fills dst with row i as a session of one step.
 func (t *Table) single(i int, dst *datasets.Session) {
 	st := datasets.Step{Append: t.prompt(nil, i, int(t.in[i])), In: int(t.in[i]), Out: int(t.out[i]), OutKey: t.outKey(i)}
+	if t.planned != nil {
+		st.Reasoning = int(t.planned.reasoning[i])
+	}
 	*dst = datasets.Session{Threads: []datasets.Thread{{Parent: -1, Spawn: -1, Join: -1, Steps: []datasets.Step{st}}}}
 }

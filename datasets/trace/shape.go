@@ -66,6 +66,6 @@ func (s *Shaped) Item(i int, dst *datasets.Item) {
 		dst.Prefix = (dst.Prefix + shift) | 1
 	}
 	if dst.Session != 0 {
-		dst.Session += uint64(loop) * uint64(s.base.Sessions())
+		dst.Session += uint64(loop) * s.base.conversations()
 	}
 }

@@ -31,7 +31,8 @@ type Table struct {
 	keys    []uint64 // content key of each distinct span, in order of appearance
 	shared  []bool   // whether more than one row has the key
 
-	threads *threads // nil: no row belongs to a session
+	threads *threads     // nil: no row belongs to a session
+	planned *plannedRows // nil: rows are not planned
 
 	rows, answers, starts rng.Family
 }
@@ -69,9 +70,21 @@ func (t *Table) Item(i int, dst *datasets.Item) {
 		dst.Session, dst.Turn = t.threads.place(i)
 	}
 	dst.Prompt = t.prompt(dst.Prompt, i, dst.In)
+	if t.planned != nil && dst.Session == 0 {
+		t.planned.place(i, dst)
+		return
+	}
 	if !dst.Prompt[0].Private {
 		dst.Prefix = t.group(i)
 	}
+}
+
+// conversations is the largest number of a session in an item.
+func (t *Table) conversations() uint64 {
+	if t.planned != nil && t.planned.last > 0 {
+		return t.planned.last
+	}
+	return uint64(t.Sessions())
 }
 
 // group names the leading span of row i's prompt.
@@ -93,6 +106,9 @@ func (t *Table) span(i int) (begin, end int) {
 }
 
 func (t *Table) outKey(i int) uint64 {
+	if t.planned != nil {
+		return t.planned.outKeys[i]
+	}
 	if begin, end := t.span(i); begin == end {
 		own := t.rows.Stream(uint64(i))
 		own.Uint64()
@@ -139,7 +155,11 @@ func (t *Table) own(dst []datasets.Span, i, limit int) []datasets.Span {
 	for j := begin; j < end && limit > 0; j++ {
 		n := min(int(t.tokens[j]), limit)
 		limit -= n
-		dst = append(dst, datasets.Span{Key: t.keys[t.spans[j]], Tokens: n, Private: !t.shared[t.spans[j]], Role: t.speaker(i)})
+		s := datasets.Span{Key: t.keys[t.spans[j]], Tokens: n, Private: !t.shared[t.spans[j]], Role: t.speaker(i)}
+		if t.planned != nil {
+			t.planned.span(j, &s)
+		}
+		dst = append(dst, s)
 	}
 	return dst
 }
@@ -181,6 +201,9 @@ func load(d *Reader, opts Options) (*Table, error) {
 			err = fmt.Errorf("%s: more than %d rows: cut the file", d.path, math.MaxInt32)
 		}
 		i := len(t.in)
+		if err == nil && i == 0 && d.Traits().Planned {
+			t.planned = &plannedRows{}
+		}
 		if err == nil {
 			err = b.add(&row, i, t)
 		}
@@ -195,6 +218,9 @@ func load(d *Reader, opts Options) (*Table, error) {
 			t.tokens = append(t.tokens, int32(s.Tokens))
 		}
 		t.ends = append(t.ends, len(t.spans))
+		if t.planned != nil {
+			t.planned.add(&row)
+		}
 	}
 	t.traits, t.skipped = d.Traits(), d.Skipped()
 	t.keys, t.shared = ids.keys, ids.shared
@@ -227,7 +253,7 @@ func (t *Table) sort(times []int64) {
 		t.at[i] = time.Duration(times[from] - times[order[0]])
 	}
 	if t.threads != nil {
-		t.threads.orderSessions(t.at)
+		t.threads.orderSessions(t.arrival)
 	}
 }
 
@@ -241,6 +267,9 @@ func (t *Table) reorder(order []int) {
 		spans = append(spans, t.spans[begin:end]...)
 		tokens = append(tokens, t.tokens[begin:end]...)
 		ends[i] = len(spans)
+	}
+	if t.planned != nil {
+		t.planned.reorder(order, t.span)
 	}
 	t.in, t.out, t.ends, t.spans, t.tokens = in, out, ends, spans, tokens
 	if t.threads != nil {

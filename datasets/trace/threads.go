@@ -27,6 +27,7 @@ type threads struct {
 // session lists the rows of a session by thread.
 type session struct {
 	name    string
+	called  string // by the source of a planned file
 	tenant  uint32
 	threads []thread
 }
@@ -67,7 +68,7 @@ func (b *threadBuilder) add(r *Row, i int, t *Table) error {
 	if !ok {
 		s = uint32(len(b.sessions))
 		b.index[r.Session] = s
-		b.sessions = append(b.sessions, session{name: r.Session, tenant: r.Tenant})
+		b.sessions = append(b.sessions, session{name: r.Session, called: r.Name, tenant: r.Tenant})
 	}
 	th, err := b.thread(&b.sessions[s], r)
 	if err != nil {
@@ -208,14 +209,13 @@ func (t *threads) reorder(order []int) {
 	t.before, t.after = permuted(t.before, order), permuted(t.after, order)
 }
 
-// orderSessions puts sessions in the order of their first rows' times; those of one
-// time stay in the order of the file.
-func (t *threads) orderSessions(at []time.Duration) {
+// orderSessions puts sessions in the order of their arrivals; those of one time stay in
+// the order of the file.
+func (t *threads) orderSessions(start func(i int) time.Duration) {
 	order := make([]int, len(t.sessions))
 	for i := range order {
 		order[i] = i
 	}
-	start := func(i int) time.Duration { return at[t.sessions[i].threads[0].rows[0]] }
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(start(a), start(b)) })
 	to := make([]uint32, len(order)+1)
 	for i, from := range order {
@@ -243,14 +243,27 @@ func (t *Table) Sessions() int {
 	return len(t.threads.sessions)
 }
 
+// arrival is when session i arrives: its first row is sent then if times of rows are
+// recorded, and otherwise after the wait before it.
+func (t *Table) arrival(i int) time.Duration {
+	row := t.threads.sessions[i].threads[0].rows[0]
+	if t.traits.Recorded {
+		return t.at[row]
+	}
+	return t.at[row] - t.threads.before[row]
+}
+
 // Session fills dst with session i, in order of arrival, or of the file if the trace
 // has no times.
 func (t *Table) Session(i int, dst *datasets.Session) {
 	s := &t.threads.sessions[i]
 	*dst = datasets.Session{ID: uint64(i) + 1, Name: s.name, Tenant: s.tenant, Recorded: t.traits.Timed && t.traits.Recorded}
+	if t.planned != nil {
+		dst.Name = s.called
+	}
 	var start time.Duration
 	if t.traits.Timed {
-		start = t.at[s.threads[0].rows[0]]
+		start = t.arrival(i)
 		dst.At = start
 	}
 	for _, th := range s.threads {
@@ -274,6 +287,9 @@ func (t *Table) step(i int) datasets.Step {
 	s := datasets.Step{
 		Keep: t.keep(i), In: int(t.in[i]), Out: int(t.out[i]), OutKey: t.outKey(i),
 		Wait: t.threads.before[i], Trigger: t.threads.trigger[i],
+	}
+	if t.planned != nil {
+		s.Reasoning = int(t.planned.reasoning[i])
 	}
 	kept := s.Keep
 	if t.threads.prev[i] < 0 && kept > 0 {

@@ -15,11 +15,11 @@ import (
 func newDataset(env *Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "dataset",
-		Short: "look at trace files before they are replayed",
+		Short: "look at trace files before they are replayed, and write plans",
 		Args:  cobra.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newDatasetDescribe(env), newDatasetConvert(env))
+	c.AddCommand(newDatasetDescribe(env), newDatasetConvert(env), newDatasetPlan(env))
 	return c
 }
 
