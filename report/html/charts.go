@@ -102,7 +102,8 @@ func timelines(r *render.Report) (figures []Figure, unknown []string, err error)
 		rules = append(rules, plot.Rule{At: r.Start.Sub(0).Seconds() + r.Window.Seconds(), Name: "last arrival"})
 	}
 	all, unknown := courses(t)
-	all = append(all, replicaCourse(r)...)
+	kv, without := kvCourse(r)
+	all, unknown = append(append(all, kv...), replicaCourse(r)...), append(unknown, without...)
 	for _, s := range all {
 		c := plot.Lines{Title: s.title, X: "s since the start", Y: s.y, To: end, Height: 150, Lines: s.lines, Rules: rules}
 		f, err := lines(s.name, s.caption, &c)
@@ -153,7 +154,25 @@ func courses(t *query.Timeline) (out []series, unknown []string) {
 	} else {
 		unknown = append(unknown, "preemptions: no account of the engines")
 	}
-	return out, append(unknown, "KV usage: the run recorded no series of the engines' own metrics")
+	return out, unknown
+}
+
+// kvCourse is how full the KV caches were.
+func kvCourse(r *render.Report) (out []series, unknown []string) {
+	width := r.Timeline.Width.Seconds()
+	mean := plot.Line{Name: "mean of all engines", Mark: 2}
+	for i := range r.Timeline.Bins {
+		var l query.Level
+		if i < len(r.Engines.KVCourse) {
+			l = r.Engines.KVCourse[i]
+		}
+		mean.X, mean.Y = append(mean.X, (float64(i)+0.5)*width), append(mean.Y, some(l.N > 0, 100*l.Mean))
+		mean.Low, mean.High = append(mean.Low, some(l.N > 0, 100*l.Min)), append(mean.High, some(l.N > 0, 100*l.Max))
+	}
+	if !known(mean.Y) {
+		return nil, []string{"KV usage: the run recorded no series of the engines' own metrics"}
+	}
+	return []series{{"kv-usage", "KV cache in use", "% of the blocks", "By the engines' own account, of the samples in each bin: the band is from the emptiest engine to the fullest. A bin without a sample is a gap.", []plot.Line{mean}}}, nil
 }
 
 // replicaCourse is the number in flight of each replica.

@@ -5,14 +5,16 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
+	"goodput/loadgen/clock"
 	"goodput/loadgen/record"
 )
 
 // Level is a figure that goes up and down, over the samples of all engines.
 type Level struct {
-	Mean, Max float64
-	N         int64 // samples that tell it; 0: none does
+	Mean, Min, Max float64
+	N              int64 // samples that tell it; 0: none does
 }
 
 func (l *Level) add(v float64) {
@@ -21,9 +23,10 @@ func (l *Level) add(v float64) {
 	}
 	l.N++
 	l.Mean += (v - l.Mean) / float64(l.N)
-	if l.N == 1 || v > l.Max {
-		l.Max = v
+	if l.N == 1 {
+		l.Min, l.Max = v, v
 	}
+	l.Min, l.Max = min(l.Min, v), max(l.Max, v)
 }
 
 // Engines is what the engines said of themselves over the whole run, its warm-up included.
@@ -46,6 +49,9 @@ type Engines struct {
 	Resets int
 	// Idle: nothing was running or waiting in the first sample and in the last one.
 	Idle bool
+	// KVCourse is KVUsage in each bin of the run's Timeline, of the samples in it; nil
+	// where no engine tells it.
+	KVCourse []Level
 }
 
 // Known reports whether any engine was asked.
@@ -85,9 +91,11 @@ type engineSeries struct {
 	n           int64
 	reset       bool
 	levels      [3]Level
+	kv          []Level // by bin of the timeline
 }
 
-func (x *engineSeries) add(s *record.EngineSample) {
+// add takes a sample, which is of the given bin of the timeline; below 0: of none.
+func (x *engineSeries) add(s *record.EngineSample, bin int) {
 	if x.n == 0 {
 		x.first, x.known = *s, s.Values
 	}
@@ -110,6 +118,12 @@ func (x *engineSeries) add(s *record.EngineSample) {
 	x.last = *s
 	for i, signal := range []record.Signal{record.SignalRunning, record.SignalWaiting, record.SignalKVUsage} {
 		x.levels[i].add(s.Values[signal])
+	}
+	if v := s.Values[record.SignalKVUsage]; bin >= 0 && !math.IsNaN(v) {
+		for len(x.kv) <= bin {
+			x.kv = append(x.kv, Level{})
+		}
+		x.kv[bin].add(v)
 	}
 }
 
@@ -136,10 +150,12 @@ func idle(s *record.EngineSample) bool {
 	return s.Values[record.SignalRunning] == 0 && !(s.Values[record.SignalWaiting] > 0)
 }
 
-// engineSamples accumulates Engines.
+// engineSamples accumulates Engines, beside the timeline of the same run.
 type engineSamples struct {
-	list []*engineSeries
-	by   map[string]*engineSeries
+	list  []*engineSeries
+	by    map[string]*engineSeries
+	width time.Duration // of the timeline's bins, of which there are so many
+	bins  int
 }
 
 func (e *engineSamples) add(s *record.EngineSample) {
@@ -150,7 +166,18 @@ func (e *engineSamples) add(s *record.EngineSample) {
 		e.by[key] = x
 		e.list = append(e.list, x)
 	}
-	x.add(s)
+	x.add(s, e.bin(s.At))
+}
+
+// bin is the number of the timeline's bin of an instant; -1: it is in none.
+func (e *engineSamples) bin(at clock.Time) int {
+	if e.width <= 0 || !at.Known() || at < 0 {
+		return -1
+	}
+	if i := int(at.Sub(0) / e.width); i < e.bins {
+		return i
+	}
+	return -1
 }
 
 func (e *engineSamples) finish() Engines {
@@ -195,22 +222,29 @@ func (e *Engines) take(x *engineSeries) {
 	for i, to := range []*Level{&e.Running, &e.Waiting, &e.KVUsage} {
 		to.merge(&x.levels[i])
 	}
+	for len(e.KVCourse) < len(x.kv) {
+		e.KVCourse = append(e.KVCourse, Level{})
+	}
+	for i := range x.kv {
+		e.KVCourse[i].merge(&x.kv[i])
+	}
 }
 
 func (l *Level) merge(o *Level) {
 	if o.N == 0 {
 		return
 	}
-	if l.N == 0 || o.Max > l.Max {
-		l.Max = o.Max
+	if l.N == 0 {
+		l.Min, l.Max = o.Min, o.Max
 	}
+	l.Min, l.Max = min(l.Min, o.Min), max(l.Max, o.Max)
 	l.N += o.N
 	l.Mean += (o.Mean - l.Mean) * float64(o.N) / float64(l.N)
 }
 
-// loadEngines reads the samples of a run.
-func loadEngines(run *record.Run) (Engines, error) {
-	all := engineSamples{by: map[string]*engineSeries{}}
+// loadEngines reads the samples of a run, whose timeline is known.
+func loadEngines(run *record.Run, t *Timeline) (Engines, error) {
+	all := engineSamples{by: map[string]*engineSeries{}, width: t.Width, bins: len(t.Bins)}
 	if _, err := run.Engines(func(s *record.EngineSample) error {
 		all.add(s)
 		return nil

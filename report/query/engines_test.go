@@ -5,6 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"goodput/loadgen/clock"
 	"goodput/loadgen/record"
 )
@@ -80,5 +83,23 @@ func TestEnginesSeenTwice(t *testing.T) {
 	// Idle engines are alike without being one.
 	if e := engines(told(0, "a", record.SampleEngine, of(0)), told(0, "b", record.SampleEngine, of(0))); e.Replicas != 2 {
 		t.Errorf("%+v", e)
+	}
+}
+
+// TestKVCourse: the samples of a bin, of engines alone; those behind the last bin are in
+// none, and a bin without a sample tells nothing.
+func TestKVCourse(t *testing.T) {
+	all := engineSamples{by: map[string]*engineSeries{}, width: 10, bins: 3}
+	of := func(v float64) map[record.Signal]float64 { return map[record.Signal]float64{record.SignalKVUsage: v} }
+	for _, s := range []record.EngineSample{
+		told(0, "a", record.SampleEngine, of(0.2)), told(9, "a", record.SampleEngine, of(0.4)), told(5, "b", record.SampleEngine, of(0.9)),
+		told(5, "r", record.SampleRouter, of(1)), told(12, "a", record.SampleEngine, of(math.NaN())),
+		told(20, "b", record.SampleEngine, of(0.5)), told(30, "a", record.SampleEngine, of(0.7)),
+	} {
+		all.add(&s)
+	}
+	want := []Level{{Mean: 0.5, Min: 0.2, Max: 0.9, N: 3}, {}, {Mean: 0.5, Min: 0.5, Max: 0.5, N: 1}}
+	if diff := cmp.Diff(want, all.finish().KVCourse, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -205,7 +205,7 @@ func Load(dir string, scopes ...Scope) (*Figures, error) {
 	if err := f.Signs.bunched(run); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", dir, err)
 	}
-	if f.Engines, err = loadEngines(run); err != nil {
+	if f.Engines, err = loadEngines(run, &f.Timeline); err != nil {
 		return nil, err
 	}
 	if err := f.loadSessions(run); err != nil {
