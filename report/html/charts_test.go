@@ -10,7 +10,7 @@ import (
 
 // TestKVCourse: a bin without a sample is a gap, and a run without any says so.
 func TestKVCourse(t *testing.T) {
-	var r render.Report
+	r := render.Report{Figures: &query.Figures{}}
 	r.Timeline = query.Timeline{Width: time.Second, Bins: make([]query.Bin, 3)}
 	if out, unknown := kvCourse(&r); out != nil || len(unknown) != 1 {
 		t.Errorf("%v, unknown %q", out, unknown)
