@@ -59,7 +59,7 @@ type wekaRequest struct {
 	Type       string        `json:"type"`
 	In         *int          `json:"in"`
 	Out        *int          `json:"out"`
-	IDs        []int64       `json:"hash_ids"`
+	IDs        wekaIDs       `json:"hash_ids"`
 	InputTypes []string      `json:"input_types"`
 	API        float64       `json:"api_time"`
 	Duration   float64       `json:"duration_ms"`
