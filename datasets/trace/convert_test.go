@@ -23,7 +23,7 @@ func reader(t interface{ Fatal(...any) }, format Format, text []byte) *Reader {
 
 func converted(t interface{ Fatal(...any) }, from Format, text []byte, to Format) []byte {
 	var out bytes.Buffer
-	if err := Convert(reader(t, from, text), &out, to, false); err != nil {
+	if _, err := Convert(reader(t, from, text), &out, to, false); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()
@@ -90,7 +90,7 @@ func TestNativeHoldsAll(t *testing.T) {
 			}
 			defer d.Close()
 			var out bytes.Buffer
-			if err := Convert(d, &out, Native, false); err != nil {
+			if _, err := Convert(d, &out, Native, false); err != nil {
 				t.Fatal(err)
 			}
 			set, err := read(Native, &out, "f", Options{})
@@ -123,15 +123,77 @@ func TestConvertRefusesLoss(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		if err := Convert(d, &out, TraceLab, false); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Convert(d, &out, TraceLab, false); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", file, err, want)
 		}
 		d.Close()
 	}
-	if lossy := reader(t, Mooncake, []byte(`{"timestamp":5,"input_length":2,"output_length":1,"hash_ids":[1]}`)); lossy != nil {
-		var out bytes.Buffer
-		if err := Convert(lossy, &out, TraceLab, true); err != nil || !strings.HasSuffix(out.String(), "\n5,row-1,0,0,2,1,0,0,-1,-1,-1,user,0,0\n") {
-			t.Errorf("%v:\n%s", err, out.String())
-		}
+	var out bytes.Buffer
+	lost, err := Convert(reader(t, Mooncake, []byte(`{"timestamp":5,"input_length":2,"output_length":1,"hash_ids":[1]}`)), &out, TraceLab, true)
+	if err != nil || !strings.HasSuffix(out.String(), "\n5,row-1,0,0,2,1,0,0,-1,-1,-1,user,0,0\n") {
+		t.Errorf("%v:\n%s", err, out.String())
 	}
+	if diff := cmp.Diff([]Loss{{"the content of prompts", 1}, {"that they have no session", 1}}, lost); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestLossyKeepsTheRest: of any sessions, with content and times and planned or not,
+// TraceLab's CSV keeps lengths, waits, threads, triggers and tenants, and each loss is
+// counted.
+func TestLossyKeepsTheRest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		set := &conversing{timed: rapid.Bool().Draw(t, "timed")}
+		for i := range rapid.IntRange(1, 3).Draw(t, "sessions") {
+			s := drawSession(t, i+1)
+			s.At = time.Duration(i) * time.Second
+			set.sessions = append(set.sessions, s)
+		}
+		text := exported(t, func(w io.Writer) error { return ExportSessions(w, set) })
+		if _, err := Convert(reader(t, Native, text), io.Discard, TraceLab, false); err == nil {
+			t.Fatal("content was lost without a word")
+		}
+		var lab bytes.Buffer
+		lost, err := Convert(reader(t, Native, text), &lab, TraceLab, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, content := 0, 0
+		for i := range set.sessions {
+			s := &set.sessions[i]
+			s.Name = ""
+			for k := range s.Threads {
+				for n := range s.Threads[k].Steps {
+					st := &s.Threads[k].Steps[n]
+					rows++
+					if len(st.Append) > 0 {
+						content++
+					}
+					st.Append, st.OutKey, st.Reasoning = nil, 0, 0
+				}
+			}
+		}
+		want := []Loss{{"the content of prompts", content}, {"the keys and the reasoning of planned answers", rows}}
+		if diff := cmp.Diff(want, lost); diff != "" {
+			t.Fatalf("lost (-want +got):\n%s", diff)
+		}
+		back, err := read(TraceLab, &lab, "f", Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := &conversing{timed: set.timed}
+		for i := range back.(*Table).Sessions() {
+			var s datasets.Session
+			back.(*Table).Session(i, &s)
+			s.Name, s.At = "", time.Duration(i)*time.Second
+			for k := range s.Threads {
+				for n := range s.Threads[k].Steps {
+					st := &s.Threads[k].Steps[n]
+					st.Append, st.OutKey = nil, 0
+				}
+			}
+			got.sessions = append(got.sessions, s)
+		}
+		sameSessions(t, set, got)
+	})
 }

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"io"
+	"math"
 	"strconv"
 	"time"
 
@@ -110,8 +111,12 @@ func (t *traceLab) place(r *Row) error {
 		if !t.csv.has[c.column] {
 			continue
 		}
-		n, err := strconv.ParseInt(string(f[c.column]), 10, 32)
-		if err != nil || n < -1 || n < 0 && (c.column == labThread || c.column == labTenant) {
+		most := int64(math.MaxInt32)
+		if c.column == labTenant {
+			most = math.MaxUint32
+		}
+		n, err := strconv.ParseInt(string(f[c.column]), 10, 64)
+		if err != nil || n > most || n < -1 || n < 0 && (c.column == labThread || c.column == labTenant) {
 			return l.errorf(c.name, "found %s, expected a whole number", quote(f[c.column]))
 		}
 		*c.to = int(n)

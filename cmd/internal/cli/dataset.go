@@ -117,7 +117,8 @@ func newDatasetConvert(env *Env) *cobra.Command {
 		Short: "write a trace as goodput's own JSONL or TraceLab's CSV",
 		Long: `Convert writes all rows of a trace in another format: goodput, which holds all that
 is read of any format, or tracelab, a CSV of sessions as lengths and waits. What the
-new format can't hold is an error, unless --lossy leaves it out.`,
+new format can't hold is an error, unless --lossy leaves it out and says in how many
+rows.`,
 		Example: `  goodput dataset convert --to goodput -o session.jsonl trace_0277.json`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -126,7 +127,11 @@ new format can't hold is an error, unless --lossy leaves it out.`,
 				return err
 			}
 			defer d.Close()
-			write := func(w io.Writer) error { return trace.Convert(d, w, trace.Format(to), lossy) }
+			var lost []trace.Loss
+			write := func(w io.Writer) (err error) {
+				lost, err = trace.Convert(d, w, trace.Format(to), lossy)
+				return err
+			}
 			if out == "" {
 				err = write(env.Stdout)
 			} else {
@@ -135,12 +140,15 @@ new format can't hold is an error, unless --lossy leaves it out.`,
 			if s := d.Skipped(); err == nil && s.Bad+s.Dropped > 0 {
 				fmt.Fprintf(env.Stderr, "left out %d bad rows and %d that are no requests\n", s.Bad, s.Dropped)
 			}
+			for _, l := range lost {
+				fmt.Fprintf(env.Stderr, "%s can't hold %s: lost in %d rows\n", to, l.What, l.Rows)
+			}
 			return err
 		},
 	}
 	flags.register(c)
 	c.Flags().StringVar(&to, "to", "goodput", "format to write: goodput, tracelab")
 	c.Flags().StringVarP(&out, "output", "o", "", "file to write; empty: standard output")
-	c.Flags().BoolVar(&lossy, "lossy", false, "leave out what the new format can't hold")
+	c.Flags().BoolVar(&lossy, "lossy", false, "leave out what the new format can't hold, and say in how many rows")
 	return c
 }
