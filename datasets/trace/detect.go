@@ -34,25 +34,36 @@ func Detect(path string) (Format, error) {
 		return "", fmt.Errorf("read trace: %w", err)
 	}
 	format, why := sniff(start[:n])
-	if format == "" {
-		return "", fmt.Errorf("%s: %s: say its format, one of %s", path, why, names())
+	if why != nil {
+		return "", fmt.Errorf("%s:%d: %s: %s: say its format, one of %s", path, why.line, why.field, why.text, names())
 	}
 	return format, nil
 }
 
+// doubt is why no format can be told, and where that shows.
+type doubt struct {
+	line        int // from 1
+	field, text string
+}
+
 // sniff tells the format of text, or why it can't.
-func sniff(text []byte) (f Format, why string) {
+func sniff(text []byte) (Format, *doubt) {
+	all := text
 	text = bytes.TrimLeft(text, " \t\r\n")
+	at := 1 + bytes.Count(all[:len(all)-len(text)], []byte("\n"))
 	line, _, _ := bytes.Cut(text, []byte("\n"))
 	line = bytes.TrimRight(line, "\r")
 	if len(text) == 0 {
-		return "", "the file is empty"
+		return "", &doubt{1, "row", "found no rows, expected at least one: is this the right file?"}
 	}
 	switch {
 	case text[0] == '[':
-		return ShareGPT, ""
+		return ShareGPT, nil
 	case text[0] != '{':
-		return sniffCSV(string(line))
+		if f := sniffCSV(string(line)); f != "" {
+			return f, nil
+		}
+		return "", &doubt{at, "header", "found no known header"}
 	}
 	keys := firstKeys(text)
 	has := func(names ...string) bool {
@@ -63,49 +74,77 @@ func sniff(text []byte) (f Format, why string) {
 		}
 		return true
 	}
+	unsupported := func(what string) (Format, *doubt) {
+		return "", &doubt{at, "row", "this looks like " + what}
+	}
 	switch {
 	case has("goodput_trace"):
-		return Native, ""
+		return Native, nil
 	case has("custom_id"):
-		return Batch, ""
+		return Batch, nil
 	case has("messages"):
-		return Chat, ""
+		return Chat, nil
 	case has("prompt"):
-		return Custom, ""
+		return Custom, nil
 	case has("requests"), has("hash_id_scope"):
-		return Weka, ""
+		return Weka, nil
 	case has("resourceSpans"), has("spans"):
-		return OTel, ""
+		return OTel, nil
 	case has("chat_id"):
-		return "", "this looks like a Qwen Bailian trace, which is not supported"
+		return unsupported("a Qwen Bailian trace, which is not supported")
 	case has("round_index"):
-		return "", "this looks like a round log of TraceLab, of which only the replay CSV is supported"
-	case has("hash_ids"), has("input_length"):
-		return sniffBlocks(line)
+		return unsupported("a round log of TraceLab, of which only the replay CSV is supported")
+	case has("input_toks"):
+		return unsupported("a trace of LLMServingSim, which is not supported")
+	case numbered(keys):
+		return unsupported("the lengths of a ServeGen client: give the CSV of its windows, beside which they are found")
+	case has("hash_ids"), has("input_length"), has("timestamp"):
+		return sniffRows(text, at)
 	}
-	return "", "found JSON of no known format"
+	return "", &doubt{at, "row", "found JSON of no known format"}
 }
 
-func sniffCSV(header string) (f Format, why string) {
+func sniffCSV(header string) Format {
 	has := func(name string) bool { return strings.Contains(","+header+",", ","+name+",") }
 	switch {
 	case has("ContextTokens"):
-		return Azure, ""
+		return Azure
 	case has("Request tokens"):
-		return BurstGPT, ""
+		return BurstGPT
 	case has("prompt_block_ids"):
-		return VLLMReplay, ""
+		return VLLMReplay
 	case has("prefix_len"):
-		return TraceLab, ""
+		return TraceLab
 	case strings.Count(header, ",") == 5 && isDigit(header[0]):
-		return ServeGen, ""
+		return ServeGen
 	}
-	return "", "found no known header"
+	return ""
+}
+
+// sniffRows tells formats with hash ids apart by the first of the lines that can tell;
+// at is the number of the first. If none can, it says what the first one lacks.
+func sniffRows(text []byte, at int) (Format, *doubt) {
+	var first *doubt
+	for ; len(text) > 0; at++ {
+		var line []byte
+		line, text, _ = bytes.Cut(text, []byte("\n"))
+		if blank(line) {
+			continue
+		}
+		f, why := sniffBlocks(line, at)
+		if why == nil {
+			return f, nil
+		}
+		if first == nil {
+			first = why
+		}
+	}
+	return "", first
 }
 
 // sniffBlocks tells formats with hash ids apart by the type of the ids and the
 // number of tokens that one of them stands for.
-func sniffBlocks(line []byte) (f Format, why string) {
+func sniffBlocks(line []byte, at int) (Format, *doubt) {
 	var row struct {
 		Timestamp json.RawMessage `json:"timestamp"`
 		Session   string          `json:"session_id"`
@@ -113,29 +152,40 @@ func sniffBlocks(line []byte) (f Format, why string) {
 		IDs       json.RawMessage `json:"hash_ids"`
 	}
 	if json.Unmarshal(line, &row) != nil {
-		return "", "found a first line that is no whole JSON object"
+		return "", &doubt{at, "row", "found a line that is no whole JSON object"}
 	}
 	var ids []int64
 	if len(row.IDs) > 0 && row.IDs[0] == '{' {
-		return RAGPulse, ""
+		return RAGPulse, nil
 	}
 	if row.Session != "" {
-		return Mooncake, ""
+		return Mooncake, nil
 	}
 	if json.Unmarshal(row.IDs, &ids) != nil {
-		return "", "found hash_ids that are no array"
+		return "", &doubt{at, "hash_ids", "found no array of whole numbers"}
 	}
 	long := len(ids) == (row.In+mooncakeBlock-1)/mooncakeBlock
 	short := len(ids) == (row.In+timedBlock-1)/timedBlock
 	switch {
 	case long && !short:
-		return Mooncake, ""
+		return Mooncake, nil
 	case short && !long:
-		return TimedTrace, ""
+		return TimedTrace, nil
 	case long && short:
-		return "", "the first row fits the formats mooncake and timed_trace"
+		return "", &doubt{at, "hash_ids", "the row fits the formats mooncake and timed_trace"}
 	}
-	return "", fmt.Sprintf("%d hash_ids for %d tokens fit neither blocks of %d (mooncake) nor of %d (timed_trace)", len(ids), row.In, mooncakeBlock, timedBlock)
+	return "", &doubt{at, "hash_ids", fmt.Sprintf("%d of them for %d tokens fit neither blocks of %d (mooncake) nor of %d (timed_trace)", len(ids), row.In, mooncakeBlock, timedBlock)}
+}
+
+// numbered reports whether an object has keys that are numbers, as that of ServeGen's
+// windows.
+func numbered(keys map[string]bool) bool {
+	for k := range keys {
+		if k != "" && strings.Trim(k, "0123456789") == "" {
+			return true
+		}
+	}
+	return false
 }
 
 // firstKeys are the keys of the first JSON object of text, which may be cut.

@@ -203,8 +203,8 @@ func FuzzSniff(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		format, why := sniff(data)
-		if (format == "") == (why == "") {
-			t.Fatalf("format %q, reason %q", format, why)
+		if (format == "") == (why == nil) {
+			t.Fatalf("format %q, reason %v", format, why)
 		}
 	})
 }
