@@ -1,6 +1,7 @@
 package clock
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"sync/atomic"
@@ -77,6 +78,21 @@ func (r *Real) Start(lead time.Duration) time.Time {
 	t := time.Now().Add(lead)
 	r.epoch.CompareAndSwap(nil, &t)
 	return *r.epoch.Load()
+}
+
+// StartAt is Start with the epoch at an instant of the wall clock, as it runs now:
+// later changes of the wall clock don't move the epoch. It fails if the instant is past.
+func (r *Real) StartAt(epoch time.Time) error {
+	now := time.Now()
+	lead := epoch.Sub(now.Round(0)) // by the wall clock
+	if lead < 0 {
+		return fmt.Errorf("%s was %v ago", epoch.UTC().Format(time.RFC3339Nano), -lead)
+	}
+	t := now.Add(lead)
+	if !r.epoch.CompareAndSwap(nil, &t) {
+		return errors.New("the clock runs already")
+	}
+	return nil
 }
 
 // Stamp reads the monotonic clock, in loop time. It is Never before Start, and 0

@@ -63,6 +63,34 @@ func TestStart(t *testing.T) {
 
 // TestPostFiresAtItsStamp: an event posted between two timed ones fires between
 // them, at the instant of posting.
+func TestStartAt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		now := clock.Wall().Round(0)
+		for _, c := range []struct {
+			name  string
+			epoch time.Time
+			good  bool
+		}{{"ahead", now.Add(3 * time.Second), true}, {"now", now, true}, {"past", now.Add(-time.Nanosecond), false}} {
+			r, err := clock.NewReal(clock.Portable())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := r.StartAt(c.epoch); (err == nil) != c.good {
+				t.Fatalf("%s: %v", c.name, err)
+			}
+			if !c.good {
+				continue
+			}
+			if got := r.Start(0); !got.Equal(c.epoch) {
+				t.Errorf("%s: the epoch is %v, want %v", c.name, got, c.epoch)
+			}
+			if err := r.StartAt(c.epoch); err == nil {
+				t.Errorf("%s: a clock that runs was started again", c.name)
+			}
+		}
+	})
+}
+
 func TestPostFiresAtItsStamp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReal(t, clock.Portable())

@@ -104,6 +104,9 @@ type Monitor interface {
 type Identity struct {
 	RunID, Arm   string
 	Trial, Shard int32
+	// Shards is the number of processes that offer the schedule together, of which Source
+	// is this one's part; 0 or 1: it is all of it.
+	Shards int32
 	// ArmOf names the arm of a request, where a run has several; nil: it is Arm.
 	ArmOf func(*target.Request) string
 	// NamePrefix is what the names of requests begin with.

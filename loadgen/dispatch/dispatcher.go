@@ -214,10 +214,20 @@ func (d *Dispatcher) send(now clock.Time, t *thread) {
 	if d.cfg.Assign != nil {
 		d.cfg.Assign.FillFor(t.s.plan.Tenant, &f.first.req)
 	}
-	f.first.req.Seq = d.sessions.requests
-	d.sessions.requests++
+	f.first.req.Seq = d.stepNumber()
 	d.plan(f)
 	d.launch(now, f)
+}
+
+// stepNumber is the next number of a session's step, in the order in which they are sent.
+// Processes that share a schedule have numbers of their own.
+func (d *Dispatcher) stepNumber() uint64 {
+	n := d.sessions.requests
+	d.sessions.requests++
+	if id := d.cfg.Identity; id.Shards > 1 {
+		return n*uint64(id.Shards) + uint64(id.Shard)
+	}
+	return n
 }
 
 // plan asks what an ideal cache would hold of the request, and one of the pool's size.

@@ -121,6 +121,10 @@ type Plan struct {
 	OnCap          string `yaml:"on-cap" group:"load" help:"what becomes of a request that finds --max-concurrency in flight: queue (sent when one ends; the wait is client_queue), drop (never sent; outcome dropped_cap)"`
 	Concurrency    int    `yaml:"concurrency" group:"load" help:"closed loop instead of a rate: keep so many requests in flight, each sent when another ends. A slow server then lowers the load, which hides waiting; 0: open loop"`
 
+	// One of several processes that offer the load together.
+	Shard   string `yaml:"shard,omitempty" group:"shard" help:"INDEX/COUNT, such as 0/2: offer only this part of the load, together with COUNT-1 other processes that get the same flags, another INDEX each and the same --start-at; goodput merge makes one run of theirs. Each has every COUNTth request, or whole sessions, of one schedule. Not for engines in this process, closed loops and caps, which are of one process" hash:"-"`
+	StartAt string `yaml:"start-at,omitempty" group:"shard" help:"wall-clock instant from which the schedule counts, such as 2031-05-04T10:30:00Z; several processes agree on it as well as their machines' clocks do, which nothing in the record can tell; empty: at once" hash:"-"`
+
 	RequestTimeout time.Duration `yaml:"request-timeout" group:"load" help:"most time for one request, from its intended time; 0: none"`
 	TTFTTimeout    time.Duration `yaml:"ttft-timeout" group:"load" help:"most time to the first token, from the intended time; 0: none"`
 

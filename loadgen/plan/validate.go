@@ -21,6 +21,7 @@ func (p *Plan) Validate() error {
 	p.checkPool(v)
 	p.checkClient(v)
 	p.checkResult(v)
+	p.checkShard(v)
 	if p.Mixed() {
 		p.checkClasses(v)
 	} else {

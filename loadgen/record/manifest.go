@@ -101,6 +101,8 @@ type Meta struct {
 	// Load, Target and Dataset describe the three in the reader's words. The kind of
 	// the load, Load[LoadKind], is in the metadata of each Parquet file too.
 	Load, Target, Dataset map[string]string
+	// Shard says which part of the load the run is; nil: it is all of it.
+	Shard *Shard
 }
 
 // Final is what is known of a run when it ends.
@@ -119,6 +121,11 @@ type Final struct {
 	Events []Event
 	// Generator is how the process fared that offered the load; nil: nobody watched it.
 	Generator *Generator
+	// Problem says why the record is not whole, although all of it was written; empty: it
+	// is whole.
+	Problem string
+	// Shards are the parts that the run was merged from; nil: it was not.
+	Shards []MergedShard
 	// Counters holds what was dropped, clamped or not understood, by name. The
 	// writer adds its own, whose names start with "record_".
 	Counters map[string]int64
@@ -187,6 +194,8 @@ type Manifest struct {
 	Counts    *Counts           `json:"counts,omitempty"`
 	Events    []Event           `json:"events,omitempty"`
 	Generator *Generator        `json:"generator,omitempty"`
+	Shard     *Shard            `json:"shard,omitempty"`
+	Shards    []MergedShard     `json:"shards,omitempty"`
 	Outcomes  map[string]int64  `json:"outcomes,omitempty"` // recorded final attempts by outcome
 	Counters  map[string]int64  `json:"counters,omitempty"`
 	Files     []File            `json:"files,omitempty"`
@@ -196,7 +205,7 @@ func newManifest(m Meta) Manifest {
 	out := Manifest{
 		Schema: Schema, RunID: m.RunID, State: Running, PlanHash: m.PlanHash, Seed: m.Seed,
 		Version: m.Version, Virtual: m.Virtual, Started: wall(m.Started),
-		Arms: m.Arms, Load: m.Load, Target: m.Target, Dataset: m.Dataset,
+		Arms: m.Arms, Load: m.Load, Target: m.Target, Dataset: m.Dataset, Shard: m.Shard,
 	}
 	if !m.Epoch.IsZero() {
 		out.Anchors = []Anchor{{At: 0, Wall: wall(m.Epoch)}}

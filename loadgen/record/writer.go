@@ -420,7 +420,10 @@ func (w *Writer) finalManifest(f Final) Manifest {
 	if !f.Ended.IsZero() && f.EndedAt.Known() {
 		m.Anchors = append(m.Anchors, Anchor{At: f.EndedAt, Wall: m.Ended})
 	}
-	m.Window, m.Counts, m.Events, m.Generator = f.Window, f.Counts, f.Events, f.Generator
+	m.Window, m.Counts, m.Events, m.Generator, m.Shards = f.Window, f.Counts, f.Events, f.Generator, f.Shards
+	if w.err == nil {
+		m.Problem = f.Problem
+	}
 	m.Outcomes = outcomeCounts(&w.ended)
 	m.Counters = map[string]int64{
 		CounterDropped: w.counts.dropped,

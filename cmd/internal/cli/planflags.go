@@ -165,6 +165,9 @@ func (p *planFlags) wrongTarget(r *plan.Plan) error {
 			return errors.New("target: null measures the generator alone: use goodput run, or leave it out")
 		}
 	}
+	if (r.Shard != "" || r.StartAt != "") && !slices.ContainsFunc(p.fields, func(f plan.Field) bool { return f.Group == "shard" }) {
+		return errors.New("shard and start-at: they are of a single run: use goodput run, or leave them out")
+	}
 	pool := []string{"pool", "routers", "speed", "engine", "hardware"}
 	for _, f := range p.fields {
 		switch {

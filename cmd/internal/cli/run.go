@@ -65,6 +65,9 @@ are read back from there.`,
 			live.pace(&p, flags.flag("speed"))
 			live.hold(env)
 			flags.warnIgnored(env.Stderr)
+			if p.Shard != "" && len(direct) > 0 {
+				return errors.New("--direct: it makes two runs, one after the other, and --shard is of one: leave out one of the two")
+			}
 			if p.Searches() && !printPlan && !dryRun {
 				return calibrate(env, p, asJSON)
 			}
@@ -101,7 +104,7 @@ are read back from there.`,
 			return execute(env, s, asJSON)
 		},
 	}
-	flags = newPlanFlags(c, "load", "dataset", "target", "null", "hardware", "pool", "routers", "speed", "engine", "result", "output")
+	flags = newPlanFlags(c, "load", "shard", "dataset", "target", "null", "hardware", "pool", "routers", "speed", "engine", "result", "output")
 	flags.addVLLM(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "print the figures as JSON")
 	c.Flags().BoolVar(&printPlan, "print-plan", false, "print the resolved plan and stop")
@@ -164,6 +167,9 @@ func writePlan(w io.Writer, p *plan.Plan) error {
 func execute(env *Env, s *session, asJSON bool) error {
 	describeLoad(env.Stderr, s)
 	describeSpans(env.Stderr, s)
+	if err := s.awaitStart(env.Stderr); err != nil {
+		return err
+	}
 	if err := s.open(env); err != nil {
 		return err
 	}

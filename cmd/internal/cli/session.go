@@ -209,6 +209,15 @@ func (s *session) open(env *Env) error {
 	if err != nil {
 		return err
 	}
+	part, err := shardOf(&s.plan)
+	if err != nil {
+		return err
+	}
+	if load.source != nil {
+		if load.source, err = part.Source(load.source); err != nil {
+			return fmt.Errorf("--shard: %w", err)
+		}
+	}
 	found, err := s.findMetrics()
 	if err != nil {
 		return err
@@ -217,7 +226,7 @@ func (s *session) open(env *Env) error {
 	m := record.Meta{
 		RunID: hash, PlanHash: hash, Seed: s.plan.Seed, Version: versionText(),
 		Virtual: s.stamp == nil, Started: clock.Wall(),
-		Load: describeKind(&s.plan), Target: s.describeTarget(), Dataset: s.describeDataset(),
+		Load: describeKind(&s.plan), Target: s.describeTarget(), Dataset: s.describeDataset(), Shard: shardRecord(part),
 	}
 	switch {
 	case s.plan.Canary != "":
@@ -227,7 +236,9 @@ func (s *session) open(env *Env) error {
 	}
 	salt := s.plan.Seed
 	if r, real := s.loop.(*clock.Real); real {
-		s.epoch = r.Start(startLead)
+		if s.epoch, err = s.start(r); err != nil {
+			return err
+		}
 		m.Epoch = s.epoch
 		m.RunID = s.epoch.UTC().Format("20060102T150405.000000Z") + "-" + hash
 		// Spans of two real runs may meet in one collector, so trace ids differ
@@ -238,7 +249,7 @@ func (s *session) open(env *Env) error {
 	loud := record.OnError(func(err error) {
 		fmt.Fprintf(s.log, "goodput: recording stopped: %v; the load goes on, the run will be invalid\n", err)
 	})
-	if s.writer, err = record.Create(s.dir, m, loud, record.Expect(s.expected())); err != nil {
+	if s.writer, err = record.Create(s.dir, m, loud, record.Expect(int(part.Count(uint64(s.expected()))))); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
 	text, err := s.plan.YAML()
@@ -256,7 +267,7 @@ func (s *session) open(env *Env) error {
 	if err != nil {
 		return errors.Join(err, s.abandonMetrics())
 	}
-	s.monitor = monitor.New(int64(s.plan.NumPrompts))
+	s.monitor = monitor.New(int64(part.Count(uint64(s.plan.NumPrompts))))
 	views, err := s.openViews(env)
 	if err != nil {
 		return errors.Join(err, s.abandonMetrics(), s.writer.Close(record.Final{State: record.Interrupted, EndedAt: clock.Never}))
@@ -265,7 +276,7 @@ func (s *session) open(env *Env) error {
 	c := dispatch.Config{
 		Loop: s.loop, Source: load.source, Target: s.target,
 		Warmup: load.lasts, AwaitWarmup: load.lasts == 0,
-		Identity:  dispatch.Identity{RunID: m.RunID, Arm: s.arm, ArmOf: canaryArm(&s.plan), Trial: s.trial, Salt: salt, NamePrefix: s.plan.IDPrefix},
+		Identity:  dispatch.Identity{RunID: m.RunID, Arm: s.arm, ArmOf: canaryArm(&s.plan), Trial: s.trial, Shard: int32(part.Index), Shards: int32(part.Of), Salt: salt, NamePrefix: s.plan.IDPrefix},
 		IgnoreEOS: s.plan.IgnoreEOS, SLO: s.slo, Priority: s.plan.Priority, Drain: s.plan.Drain, Client: newClient(&s.plan),
 		Assign:        assign,
 		PlannedCached: plannedCached(load.set, s.plan.EngineBlockSize),
@@ -284,6 +295,9 @@ func (s *session) open(env *Env) error {
 		}
 	} else {
 		c.Set = datasets.Salted(load.set, s.salt(salt))
+	}
+	if part.Sharded() {
+		c.PlannedCached = nil // the others' prompts would be in the cache, too
 	}
 	s.dispatcher, err = dispatch.New(c)
 	return err
@@ -401,6 +415,7 @@ func (s *session) run(env *Env) error {
 	}()
 	stop := s.views.show(env, s)
 	defer stop() // a panic must not leave the terminal as it is
+	s.awaitEpoch()
 	s.watch()
 	s.dispatcher.Begin()
 	s.metrics.begin()
