@@ -2,6 +2,7 @@ package health
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"goodput/loadgen/record"
@@ -52,6 +53,7 @@ func Judge(f *query.Figures, ttftSLO time.Duration) Health {
 	limit := max(maxLag, time.Duration(lagShare*float64(ttftSLO)))
 	judgeSchedule(f, limit, add)
 	judgeProcess(f, limit, add)
+	judgeShards(f.Manifest.Shards, add)
 	if f.Outcomes[record.OK] == 0 && f.Scheduled > 0 {
 		add(TooFewSamples, "no request completed: there is no latency to report")
 	}
@@ -97,6 +99,16 @@ func judgeRecord(m record.Manifest, add func(v Verdict, format string, args ...a
 		add(ClientLimited, "up to %d records were lost (%s): the figures leave them out; run it again", n, m.Problem)
 	case m.Problem != "":
 		add(ClientLimited, "the record is not whole (%s): what was not yet recorded is missing, long requests more than short ones; run it again", m.Problem)
+	}
+}
+
+// judgeShards looks at the parts of a merged run: few late requests of many disappear in
+// the whole, though what they say of the target is spoiled.
+func judgeShards(shards []record.MergedShard, add func(v Verdict, format string, args ...any)) {
+	for _, s := range shards {
+		if v := Verdict(s.Verdict); v == Late || v == ClientLimited {
+			add(v, "shard %d of %d was %s: %s", s.Index, s.Of, v, strings.Join(s.Why, "; "))
+		}
 	}
 }
 

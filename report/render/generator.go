@@ -14,7 +14,23 @@ func (r *Report) generator(b *strings.Builder) {
 	if !r.Health.Valid() {
 		verdict = string(r.Health.Verdict)
 	}
+	if shards := r.Manifest.Shards; len(shards) > 0 {
+		fmt.Fprintf(b, "generator  %s: %d of %d shards\n", verdict, len(shards), shards[0].Of)
+		for i := range shards {
+			s := &shards[i]
+			fmt.Fprintf(b, "           shard %d: %s%s\n", s.Index, s.Verdict, fared(s.Generator, scheduled(s)))
+		}
+		return
+	}
 	fmt.Fprintf(b, "generator  %s%s\n", verdict, fared(r.Manifest.Generator, r.taken()))
+}
+
+// scheduled is the number of a shard's requests; 0: unknown.
+func scheduled(s *record.MergedShard) int64 {
+	if s.Counts == nil {
+		return 0
+	}
+	return s.Counts.Scheduled
 }
 
 // taken is the number of requests that took the process's time: all, also those of the

@@ -61,6 +61,9 @@ func (r *Report) Warnings() []string {
 	if r.Manifest.State != record.Complete {
 		warn("the run is %s: the figures are of what was recorded until then", stateText(r.Manifest.State))
 	}
+	if s := r.Manifest.Shard; s != nil {
+		warn("this is shard %d of %d (from 0): the target had the whole load, and these are the figures of a part; goodput merge makes one run of all shards", s.Index, s.Of)
+	}
 	if n := r.Failed(); n > 0 {
 		warn("%d requests failed: latencies are those of the %d successes, attainment counts all", n, r.Outcomes[record.OK])
 	}

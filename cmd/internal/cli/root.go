@@ -71,6 +71,7 @@ func commands(env *Env) []*cobra.Command {
 		{"report", newReport},
 		{"watch", newWatch},
 		{"recover", newRecover},
+		{"merge", newMerge},
 		{"profile", newProfile},
 		{"dataset", newDataset},
 		{"version", newVersion},
