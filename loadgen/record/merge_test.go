@@ -54,8 +54,10 @@ func (p piece) write(t testing.TB, dir string) *Run {
 		rows = append(rows, shardRow(int64(seq), p.of))
 	}
 	slices.SortStableFunc(rows, func(a, b *Request) int { return cmp.Compare(a.Closed, b.Closed) })
-	f := Final{Counts: &Counts{Scheduled: int64(len(rows)), Completed: int64(len(rows))}, Ended: shardEpoch.Add(time.Second), EndedAt: 1e9,
-		Counters: map[string]int64{"x": int64(p.index + 1)}}
+	f := Final{
+		Counts: &Counts{Scheduled: int64(len(rows)), Completed: int64(len(rows))}, Ended: shardEpoch.Add(time.Second), EndedAt: 1e9,
+		Counters: map[string]int64{"x": int64(p.index + 1)},
+	}
 	if p.rows != nil {
 		rows = p.rows(rows)
 	}
@@ -268,7 +270,10 @@ func TestMergeTakesWhatIsBeside(t *testing.T) {
 	got := map[string]bool{}
 	_, err1 := r.Sessions(func(s *Session) error { got["session "+s.SessionID] = true; return nil })
 	_, err2 := r.Spans(func(s *Span) error { got[fmt.Sprint("span ", s.TraceID[0])] = true; return nil })
-	_, err3 := r.Engines(func(s *EngineSample) error { got[fmt.Sprint("sample ", s.Replica, " ", int64(s.At))] = true; return nil })
+	_, err3 := r.Engines(func(s *EngineSample) error {
+		got[fmt.Sprint("sample ", s.Replica, " ", int64(s.At))] = true
+		return nil
+	})
 	want := []string{"sample own0 11", "sample own1 6", "sample shared 10", "session 1", "session 2", "span 1", "span 2"}
 	if d := gocmp.Diff(want, slices.Sorted(maps.Keys(got))); d != "" || err1 != nil || err2 != nil || err3 != nil {
 		t.Error(d, err1, err2, err3)

@@ -50,6 +50,8 @@ type jsonReport struct {
 	Checks      jsonChecks            `json:"checks"`
 	Diagnoses   []jsonFinding         `json:"diagnoses"`
 	Generator   *jsonGenerator        `json:"generator"`
+	Shard       *record.Shard         `json:"shard,omitempty"`  // of a run that is a part
+	Shards      []record.MergedShard  `json:"shards,omitempty"` // of one that was merged
 	Warnings    []string              `json:"warnings"`
 }
 
@@ -126,7 +128,8 @@ func Object(r *Report) any {
 		Health:   jsonHealth{string(r.Health.Verdict), some(r.Health.Why)},
 		Checks:   r.checksJSON(), Diagnoses: r.findingsJSON(),
 		Generator: generatorJSON(r.Manifest.Generator, r.taken()),
-		Warnings:  some(r.Warnings()),
+		Shard:     r.Manifest.Shard, Shards: r.Manifest.Shards,
+		Warnings: some(r.Warnings()),
 	}
 	if r.closed() {
 		out.OfferedRPS = nil
