@@ -114,7 +114,7 @@ func TestFormatListsWords(t *testing.T) {
 	for _, words := range []string{
 		strings.Join(outcomeNames[:], " "),
 		"warmup measure drain", "inprocess header otlp", "running", string(Complete), string(Interrupted),
-		ManifestName, LatencyName, walSuffix, groupsSuffix, CounterDropped, CounterLost, CounterClamped, CounterTorn, CounterSessionsDropped,
+		ManifestName, LatencyName, walSuffix, groupsSuffix, CounterDropped, CounterLost, CounterClamped, CounterTorn, CounterSessionsDropped, CounterSamplesTwice,
 		DatasetCache, TargetCacheReset, CounterWarmups, CounterWarmupFailed,
 		TargetKVBlocks, TargetKVFrom, KVDerived, KVGiven, CounterKVWaits, CounterPreemptions,
 		keySchema, keyRun, keyPlan, keyDefinitions, "ttft tpot itl e2e",
