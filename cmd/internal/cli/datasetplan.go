@@ -97,9 +97,11 @@ func exporter(p plan.Plan) (func(io.Writer) error, error) {
 }
 
 // writeStream writes the named file as it goes, and puts it in place when it is whole.
+// What stands there and is no regular file, such as a device or a link, stays and is
+// written into.
 func writeStream(name string, write func(io.Writer) error) error {
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() {
+		f, err := os.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)
 		if err != nil {
 			return fmt.Errorf("--output: %w", err)
 		}

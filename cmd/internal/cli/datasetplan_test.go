@@ -2,6 +2,9 @@ package cli
 
 import (
 	"bytes"
+	"errors"
+	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -55,6 +58,46 @@ func TestAPlanIsOfferedAgain(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestAnExportLeavesLinks: what an export is written to through a link stays a link, and
+// an export that fails leaves what was there.
+func TestAnExportLeavesLinks(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
+	if err := os.WriteFile(file, []byte("before, and longer"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("file", link); err != nil {
+		t.Fatal(err)
+	}
+	write := func(text string, end error) func(io.Writer) error {
+		return func(w io.Writer) error {
+			_, err := io.WriteString(w, text)
+			return errors.Join(err, end)
+		}
+	}
+	if err := writeStream(link, write("by link", nil)); err != nil {
+		t.Fatal(err)
+	}
+	if to, err := os.Readlink(link); err != nil || to != "file" {
+		t.Errorf("the link leads to %q: %v", to, err)
+	}
+	if err := writeStream(file, write("half", errors.New("broke off"))); err == nil {
+		t.Error("an export that broke off was taken for whole")
+	}
+	if got, err := os.ReadFile(file); err != nil || string(got) != "by link" {
+		t.Errorf("the file holds %q: %v", got, err)
+	}
+	if err := writeStream(file, write("whole", nil)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(file); err != nil || string(got) != "whole" {
+		t.Errorf("the file holds %q: %v", got, err)
+	}
+	if all, err := os.ReadDir(dir); err != nil || len(all) != 2 {
+		t.Errorf("%d files are left, want the file and the link: %v", len(all), err)
 	}
 }
 
