@@ -44,10 +44,6 @@ const (
 	TargetPerWord = "tokens_per_word"
 )
 
-// DatasetLoop is the key of Dataset that tells a closed loop, of so many sessions: a
-// slow server is offered less. An open loop has none.
-const DatasetLoop = "closed_loop_sessions"
-
 // CounterWarmups counts the requests of the warm-up, which the account includes;
 // CounterWarmupFailed those of them that did not succeed.
 const (
@@ -62,9 +58,10 @@ const (
 	LoadText   = "text"   // how requests arrive, for people
 	LoadOnCap  = "on_cap" // what becomes of those beyond LoadMost
 	LoadMost   = "max_concurrency"
-	OpenLoop   = "open-loop"   // requests are due by a schedule
-	ClosedLoop = "closed-loop" // requests are due when others end
-	Sweep      = "sweep"       // many open loops, of which trials.parquet tells
+	LoadLive   = "closed_loop_sessions" // how many are live in a closed loop of sessions; none: it is not one
+	OpenLoop   = "open-loop"            // requests, or sessions, are due by a schedule
+	ClosedLoop = "closed-loop"          // they are due when others end: a slow server is offered less
+	Sweep      = "sweep"                // many open loops, of which trials.parquet tells
 
 	CounterCapQueued  = "cap_queued"
 	CounterCapDropped = "cap_dropped"

@@ -148,7 +148,7 @@ func (f *Figures) Rated() bool { return f.Window > 0 && f.Scheduled > 1 }
 // Offered is the mean rate of the schedule in requests per second; ok is false
 // when there is none, as in a closed loop.
 func (f *Figures) Offered() (rate float64, ok bool) {
-	if !f.Rated() || f.Manifest.Dataset[record.DatasetLoop] != "" {
+	if !f.Rated() || f.Manifest.Load[record.LoadKind] == record.ClosedLoop {
 		return 0, false
 	}
 	return float64(f.Scheduled) / f.Window.Seconds(), true

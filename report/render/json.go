@@ -131,13 +131,10 @@ func Object(r *Report) any {
 		Shard:     r.Manifest.Shard, Shards: r.Manifest.Shards,
 		Warnings: some(r.Warnings()),
 	}
-	if r.closed() {
-		out.OfferedRPS = nil
-	}
 	if all, _, ok := r.attainment(); ok {
 		out.Attainment = &all
 	}
-	if n := r.Manifest.Dataset[record.DatasetLoop]; n != "" {
+	if n := r.Manifest.Load[record.LoadLive]; n != "" {
 		out.ClosedLoop = &n
 	}
 	if r.SLO != "" {

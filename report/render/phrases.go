@@ -39,11 +39,11 @@ func (r *Report) loadText() string {
 	case r.Scheduled > 1:
 		b.WriteString(", all at once")
 	}
-	if n := r.Manifest.Dataset[record.DatasetLoop]; n != "" {
+	if n := r.Manifest.Load[record.LoadLive]; n != "" {
 		fmt.Fprintf(&b, ", closed-loop: %s sessions live at all times, no rate was offered", n)
-	} else if v, ok := r.Offered(); ok && r.closed() {
+	} else if r.closed() && r.Rated() {
 		b.WriteString(", closed-loop")
-	} else if ok {
+	} else if v, ok := r.Offered(); ok {
 		fmt.Fprintf(&b, ", offered %.4g/s", v)
 	}
 	if v, ok := r.Achieved(); ok {

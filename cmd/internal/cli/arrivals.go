@@ -136,6 +136,10 @@ func describeKind(p *plan.Plan) map[string]string {
 	switch {
 	case p.Concurrency > 0:
 		out[record.LoadKind] = record.ClosedLoop
+	case p.SessionsConcurrency > 0:
+		n := strconv.Itoa(p.SessionsConcurrency)
+		out[record.LoadKind], out[record.LoadLive] = record.ClosedLoop, n
+		out[record.LoadText] = fmt.Sprintf("closed-loop, %s sessions live at all times; later steps as those before them end", n)
 	case p.MaxConcurrency > 0:
 		out[record.LoadMost], out[record.LoadOnCap] = strconv.Itoa(p.MaxConcurrency), p.OnCap
 	case p.InSessions():

@@ -392,9 +392,6 @@ func (s *session) describeDataset() map[string]string {
 	if s.sessions == nil {
 		out[record.DatasetCache] = s.plan.Cache
 	}
-	if n := s.plan.SessionsConcurrency; n > 0 {
-		out[record.DatasetLoop] = strconv.Itoa(n)
-	}
 	return out
 }
 
