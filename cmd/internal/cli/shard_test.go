@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -45,8 +46,8 @@ func TestShardsOfferTheWhole(t *testing.T) {
 				args = append(args, "--shard", fmt.Sprintf("%d/2", i-1))
 			}
 			go func() {
-				var text bytes.Buffer
-				code := Main(Env{Args: args, Stdout: &text, Stderr: &text, Getenv: func(string) string { return "" }})
+				var text bytes.Buffer // of the diagnostics, whose writer is a goroutine of its own
+				code := Main(Env{Args: args, Stdout: io.Discard, Stderr: &text, Getenv: func(string) string { return "" }})
 				if code != exitOK && code != exitInvalid {
 					ended <- errors.New(text.String())
 					return
