@@ -72,8 +72,8 @@ func (p *Plan) class(text string) (Class, error) {
 		return Class{}, errors.New("a class is empty: write a name and what is different, such as 'batch request-rate=2 random-output-len=512'")
 	}
 	c := Class{Name: list[0], Plan: *p}
-	if strings.ContainsAny(c.Name, `=,{}"`) || strings.ContainsFunc(c.Name, control) || len(c.Name) > longestClass {
-		return Class{}, fmt.Errorf("%q: the first word is the name of the class, of up to %d letters, as in 'batch request-rate=2'", text, longestClass)
+	if c.Name == "" || strings.ContainsAny(c.Name, `=,{}"`) || strings.ContainsFunc(c.Name, control) || len(c.Name) > longestClass {
+		return Class{}, fmt.Errorf("%q: the first word is the name of the class, of 1 to %d letters, as in 'batch request-rate=2'", text, longestClass)
 	}
 	c.Plan.Class = nil
 	replaced := map[string]bool{}

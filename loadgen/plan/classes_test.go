@@ -47,6 +47,7 @@ func TestClassesThatCannotBe(t *testing.T) {
 		says   string
 	}{
 		"no name":          {func(p *Plan) { p.Class = []string{"request-rate=1"} }, "first word is the name"},
+		"empty name":       {func(p *Plan) { p.Class = []string{`"" request-rate=1`} }, "first word is the name"},
 		"empty":            {func(p *Plan) { p.Class = []string{" "} }, "empty"},
 		"unknown key":      {func(p *Plan) { p.Class = []string{"a rate=1"} }, "unknown key"},
 		"no pair":          {func(p *Plan) { p.Class = []string{"a request-rate"} }, "not KEY=VALUE"},
@@ -135,6 +136,7 @@ func FuzzClass(f *testing.F) {
 	f.Add("batch request-rate=2 random-output-len=512")
 	f.Add(`a dataset-path="x y" goodput=ttft:5`)
 	f.Add(`"a b" "`)
+	f.Add(`"" goodput=`)
 	f.Fuzz(func(t *testing.T, text string) {
 		p := Default()
 		p.Class = []string{text}
