@@ -24,7 +24,7 @@
 //     each other, the drain and the account.
 //   - record: rows on disk, the manifest, and reading them back.
 //   - monitor: the live picture, lossy by contract.
-//   - telemetry: spans that servers send, and those of the fake one.
+//   - telemetry: spans that servers send, those of the fake one, and metrics pages.
 //   - vitals: how the process fares meanwhile, for the manifest.
 //
 // # Invariants
