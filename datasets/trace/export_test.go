@@ -329,6 +329,7 @@ func TestPlannedRowsAreChecked(t *testing.T) {
 		{"a turn of nothing", header, `{"at_ns":0,"in":1,"out":1,"append":[[1,1]],"out_key":1,"turn":2}`, "f:2: turn: found 2 without a conversation"},
 		{"a turn too large", header, `{"at_ns":0,"in":1,"out":1,"append":[[1,1]],"out_key":1,"conversation":1,"turn":65536}`, "f:2: turn: found a JSON number 65536, expected a whole number"},
 		{"kept of nothing", header, `{"at_ns":0,"in":2,"out":1,"keep":1,"append":[[1,1]],"out_key":1}`, "f:2: session: found none in a row with keep"},
+		{"kept of nothing, not planned", plain, `{"at_ns":0,"in":40,"out":1,"keep":35,"append":[[1,5]]}`, "f:2: row: found 35 tokens kept in a row of no session, expected none"},
 		{"a session's group", header, `{"at_ns":0,"in":1,"out":1,"append":[[1,1]],"out_key":1,"session":"a","prefix":3}`, "f:2: session: found one in a row with prefix"},
 		{"both kinds", header, `{"at_ns":0,"in":1,"out":1,"append":[[1,1]],"out_key":1,"session":"a"}` + "\n" + `{"at_ns":0,"in":1,"out":1,"append":[[1,1]],"out_key":1,"conversation":3}`, "f:3: row: found both sessions and conversations"},
 		{"planned fields elsewhere", plain, `{"at_ns":0,"in":1,"out":1,"append":[[1,1]],"out_key":1}`, "f:2: row: found out_key"},

@@ -114,7 +114,10 @@ func (d *Reader) check(r *Row) error {
 
 // checkKept tests that a row keeps no more than there was.
 func (d *Reader) checkKept(r *Row) error {
-	if r.Session == "" {
+	switch {
+	case r.Session == "" && r.Keep > 0:
+		return &rowError{fmt.Sprintf("%s:%d: row: found %d tokens kept in a row of no session, expected none: there is nothing before it to keep", d.path, r.Line, r.Keep)}
+	case r.Session == "":
 		return nil
 	}
 	id := xxhash.Sum64String(r.Session) + uint64(r.Thread)*0x9e3779b97f4a7c15
