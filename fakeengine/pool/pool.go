@@ -24,6 +24,12 @@ type Config struct {
 	Prefill *disagg.Config
 	// Engine configures each of them; its ID is replaced by the replica number.
 	Engine engine.Config
+	// Vary, if not nil, changes what replica i's engine differs in from Engine, such as
+	// its KV blocks. All share what routers and prompts rest on: the size of a block,
+	// the policy and prefix caching.
+	Vary func(i int, c *engine.Config)
+	// Name is what results call replica i; nil: its number.
+	Name func(i int) string
 	// Step makes the step-time model of each replica; steptime.Shared gives all of
 	// them the same. With a steptime.Ranked of several ranks so many replicas in a row
 	// step together; Replicas must be a multiple, and Prefill and Faults nil.
@@ -126,8 +132,16 @@ func New(c Config) (*Pool, error) {
 	}
 	var build engine.Builder
 	p.equip = func(i int) (*engine.Engine, error) {
-		c.Engine.ID = i
-		return build.New(c.Engine, p.faults.Model(i, c.Step(i)), c.Loop)
+		own := c.Engine
+		if c.Vary != nil {
+			c.Vary(i, &own)
+		}
+		own.ID = i
+		return build.New(own, p.faults.Model(i, c.Step(i)), c.Loop)
+	}
+	name := c.Name
+	if name == nil {
+		name = strconv.Itoa
 	}
 	for i := range p.first + c.Replicas {
 		e, err := p.equip(i)
@@ -135,7 +149,7 @@ func New(c Config) (*Pool, error) {
 			return nil, fmt.Errorf("setting up replica %d of the pool: %w", i, err)
 		}
 		p.engines = append(p.engines, e)
-		p.names = append(p.names, strconv.Itoa(i))
+		p.names = append(p.names, name(i))
 	}
 	p.faults.Start()
 	return p, nil
@@ -194,6 +208,9 @@ func (p *Pool) Replicas() int { return len(p.engines) }
 // First is the number of the first replica that answers; those before it compute
 // prompts for it and the following ones.
 func (p *Pool) First() int { return p.first }
+
+// Name is what results call replica i.
+func (p *Pool) Name(i int) string { return p.names[i] }
 
 // Engine is replica i.
 func (p *Pool) Engine(i int) *engine.Engine { return p.engines[i] }

@@ -34,6 +34,7 @@ type script struct {
 	inRuns                 bool // sinks take runs of tokens
 	every                  bool // engines walk every step
 	faults                 fault.Script
+	differ                 bool // replicas have caches of different sizes
 }
 
 type item struct {
@@ -50,6 +51,7 @@ func drawScript(t *rapid.T) script {
 		frontEnd: rapid.SampledFrom([]time.Duration{0, time.Millisecond, step}).Draw(t, "front end"),
 		step:     rapid.SampledFrom([]steptime.Model{flat(step), linear{}}).Draw(t, "step"),
 	}
+	s.differ = rapid.Bool().Draw(t, "replicas differ")
 	s.loras = rapid.IntRange(1, 3).Draw(t, "places for adapters")
 	if n := rapid.IntRange(-10, 40).Draw(t, "host blocks"); n > 0 {
 		s.host = engine.Offload{Blocks: n, Copy: rapid.SampledFrom([]int64{1, 1e9, 1e10}).Draw(t, "copy")}
@@ -109,6 +111,9 @@ func (s script) run(tb testing.TB, loop clock.Loop, recs []recorder, done func()
 	cfg.Engine.EveryStep = s.every
 	if s.loras > 0 {
 		cfg.Engine.LoRA = engine.LoRA{MaxLoras: s.loras, MaxCPULoras: s.loras + 1, Load: 1e9, Fetch: 3e9}
+	}
+	if s.differ {
+		cfg.Vary = func(i int, c *engine.Config) { c.NumGPUBlocks += 7 * i }
 	}
 	cfg.Step, cfg.Faults = steptime.Shared(s.step), s.faults
 	if s.prefill > 0 {

@@ -29,6 +29,7 @@ const contentType = "text/plain; version=0.0.4; charset=utf-8"
 type snapshot struct {
 	engine  string  // value of the label
 	created float64 // Unix seconds
+	blocks  int
 	stats   engine.Stats
 	tally   tally
 	nan     bool // a fault: every value reads NaN
@@ -46,7 +47,6 @@ type exposition struct {
 	caching   bool   // prefixes are
 	families  *[histograms]family
 	blockSize int
-	blocks    int
 	drafts    int   // for each step; 0: no speculation
 	maxLoras  int   // 0: adapters have no places, and no metric
 	now       int64 // Unix seconds
@@ -224,7 +224,7 @@ func (x *exposition) cacheConfig(replicas []snapshot) {
 	for i := range replicas {
 		r := &replicas[i]
 		x.bare(name, r, 1, "block_size", strconv.Itoa(x.blockSize), "enable_prefix_caching", caching,
-			"num_gpu_blocks", strconv.Itoa(x.blocks), "engine", r.engine)
+			"num_gpu_blocks", strconv.Itoa(r.blocks), "engine", r.engine)
 	}
 }
 

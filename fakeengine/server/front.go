@@ -104,7 +104,7 @@ func (f *front) metrics(w http.ResponseWriter, r *http.Request) {
 	select {
 	case replicas := <-sc.done:
 		x := exposition{
-			release: s.release, families: &s.families, model: escapeLabel(s.model), caching: s.engine.PrefixCaching, blockSize: s.engine.BlockSize, blocks: s.engine.NumGPUBlocks,
+			release: s.release, families: &s.families, model: escapeLabel(s.model), caching: s.engine.PrefixCaching, blockSize: s.engine.BlockSize,
 			drafts: s.engine.Speculation.Drafts(), maxLoras: s.engine.LoRA.MaxLoras, now: s.wall(), names: s.names,
 			offload: s.engine.Offload.Blocks > 0, blockBytes: s.block,
 		}
@@ -139,7 +139,7 @@ func (sc *scrape) Fire(clock.Time) {
 	}
 	out := make([]snapshot, len(from))
 	for i, r := range from {
-		out[i] = snapshot{engine: r.label, created: r.created, stats: r.engine.Stats(), tally: r.tally, speculated: r.engine.Speculated()}
+		out[i] = snapshot{engine: r.label, created: r.created, blocks: r.blocks, stats: r.engine.Stats(), tally: r.tally, speculated: r.engine.Speculated()}
 		out[i].running, out[i].waiting = r.engine.AppendAdapters(nil, nil)
 		f := sc.srv.faults.State(max(sc.replica, 0) + i)
 		out[i].nan, out[i].absent = f.NaN, f.Down

@@ -39,6 +39,10 @@ type Config struct {
 	// Engine configures each of them; its ID is replaced by the replica number,
 	// and its Steps by the server's own.
 	Engine engine.Config
+	// Vary, if not nil, changes what replica i's engine differs in from Engine, such as
+	// its KV blocks; the size of a block, the longest request, the policy and the
+	// adapters are those of all.
+	Vary func(i int, c *engine.Config)
 	// Step makes the step-time model of each replica; steptime.Shared gives all of
 	// them the same.
 	Step func(replica int) steptime.Model
@@ -89,6 +93,7 @@ type Server struct {
 	version  string
 	release  Release
 	engine   engine.Config
+	vary     func(i int, c *engine.Config) // nil: all are alike
 	step     func(replica int) steptime.Model
 	maxQueue int
 	block    int64 // bytes of a KV block
@@ -129,6 +134,7 @@ type Server struct {
 type replica struct {
 	label   string
 	engine  *engine.Engine
+	blocks  int     // of its KV cache
 	created float64 // Unix seconds
 	tally   tally
 	down    atomic.Bool // for handlers; written by the loop
@@ -155,7 +161,7 @@ func New(c Config) (*Server, error) {
 	s := &Server{
 		spans: c.Spans, stages: c.Stages, wallAt: c.Wall,
 		loop: c.Loop, model: c.Model, modelStr: appendString(nil, c.Model), version: c.Version,
-		engine: c.Engine, step: c.Step, maxQueue: c.MaxQueue, block: max(1, c.BlockBytes), maxBody: maxBody,
+		engine: c.Engine, vary: c.Vary, step: c.Step, maxQueue: c.MaxQueue, block: max(1, c.BlockBytes), maxBody: maxBody,
 		release: c.Release, families: families(c.Release, c.Engine.MaxModelLen),
 		started: now.Unix(), salt: mix(uint64(now.UnixNano())),
 		kvFull: c.KVFull, truth: newTruthLog(c.Truth), live: make(map[*stream]struct{}),
@@ -204,12 +210,15 @@ func New(c Config) (*Server, error) {
 // equip gives replica i an engine that nothing has happened to.
 func (s *Server) equip(i int, r *replica) error {
 	c := s.engine
+	if s.vary != nil {
+		s.vary(i, &c)
+	}
 	c.ID, c.Steps = i, &r.tally
 	e, err := s.build.New(c, s.faults.Model(i, s.step(i)), s.loop)
 	if err != nil {
 		return fmt.Errorf("setting up replica %d of the server: %w", i, err)
 	}
-	r.engine, r.tally = e, tally{families: &s.families}
+	r.engine, r.blocks, r.tally = e, c.NumGPUBlocks, tally{families: &s.families}
 	r.created = float64(clock.Wall().UnixMilli()) / 1000
 	return nil
 }

@@ -34,7 +34,7 @@ type Plan struct {
 	MetricsURL      []string `yaml:"metrics-url,omitempty" group:"target" help:"where an engine or router behind --base-url tells of itself to Prometheus, such as http://10.0.0.5:8000/metrics, or NAME=URL; repeatable, one for each engine; names of vLLM, SGLang, TensorRT-LLM, Triton, TGI, Dynamo and llm-d are known; none: nowhere; without, /metrics of --base-url if it answers. engine-*.parquet keeps it" hash:"-"`
 
 	// What each fake engine runs on, and what it runs.
-	GPU                string `yaml:"gpu" group:"hardware" help:"GPU profile of the engines (goodput profile list)"`
+	GPU                string `yaml:"gpu" group:"hardware" help:"GPU profile of the engines (goodput profile list), or a mix such as 3*h100-sxm,1*a100-sxm-80gb, whose sum --replicas is; of a mix the limits of a step that follow from a GPU are those of the first one"`
 	EngineModel        string `yaml:"engine-model" group:"hardware" help:"model profile of the engines"`
 	TP                 int    `yaml:"tp" group:"hardware" help:"GPUs of one engine (tensor parallel degree)"`
 	EngineQuantization string `yaml:"engine.quantization,omitempty" group:"hardware" help:"how weights are stored: none, fp8, awq, gptq, mxfp4; empty: as in the model's checkpoint"`

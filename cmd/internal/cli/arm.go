@@ -49,6 +49,9 @@ func (a *arm) plan(p plan.Plan) (plan.Plan, error) {
 			return p, fmt.Errorf("arm %s: %s: %w", a.name, s.Key, err)
 		}
 	}
+	if n := p.MixedReplicas(); n > 0 && of("gpu") != "" && of("replicas") == "" {
+		p.Replicas = n
+	}
 	if err := p.Validate(); err != nil {
 		return p, fmt.Errorf("arm %s: %w", a.name, err)
 	}

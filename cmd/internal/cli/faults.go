@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"strconv"
 
 	"goodput/fakeengine/fault"
 	"goodput/loadgen/clock"
@@ -30,12 +29,12 @@ func readFaults(p *plan.Plan) (fault.Script, []byte, error) {
 }
 
 // faultEvents is what happened, as the manifest has it.
-func faultEvents(history []fault.Event) []record.Event {
+func faultEvents(history []fault.Event, name func(i int) string) []record.Event {
 	var out []record.Event
 	for _, e := range history {
 		r := record.Event{At: clock.Time(e.At), What: e.What, Over: e.Over}
 		if e.Replica != fault.All {
-			r.Replica = strconv.Itoa(e.Replica)
+			r.Replica = name(e.Replica)
 		}
 		out = append(out, r)
 	}

@@ -21,6 +21,9 @@ func cacheBlocks(p *plan.Plan, setup *engineSetup) int {
 		replicas = p.PrefillReplicas
 	}
 	// One block of an engine is the null block, which holds nothing.
+	if setup.mix != nil {
+		return setup.mix.cached()
+	}
 	return replicas * (setup.config.NumGPUBlocks - 1 + setup.config.Offload.Blocks)
 }
 

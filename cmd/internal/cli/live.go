@@ -214,7 +214,7 @@ func (g gauges) Fire(now clock.Time) {
 			stale = monitor.Nanos(now - l.AsOf)
 		}
 		out.Replicas = append(out.Replicas, monitor.ReplicaGauge{
-			Name: fmt.Sprint(i), Running: e.Running, Waiting: e.Arriving + e.Waiting, KVUsed: e.KVUsed,
+			Name: s.pool.Name(i), Running: e.Running, Waiting: e.Arriving + e.Waiting, KVUsed: e.KVUsed,
 			HitTokens: e.PrefixHits, QueryTokens: e.PrefixQueries, Preemptions: e.Preemptions,
 			Outstanding: l.Outstanding, Stale: stale,
 		})

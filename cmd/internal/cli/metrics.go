@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"goodput/loadgen/clock"
@@ -163,7 +162,7 @@ func (e *engineSamples) take(now clock.Time) {
 		st := s.pool.Engine(i).Stats()
 		out := record.UnknownSample()
 		out.At, out.AsOf, out.Arm, out.Trial = now, now, s.arm, s.trial
-		out.Replica, out.Source = strconv.Itoa(i), record.SampleInProcess
+		out.Replica, out.Source = s.pool.Name(i), record.SampleInProcess
 		for _, v := range []struct {
 			to record.Signal
 			v  float64

@@ -133,6 +133,9 @@ func (p *planFlags) resolve(env *Env, check func(*plan.Plan) error) (plan.Plan, 
 	if out.Split() && (p.flag("replicas") == "" && out.Replicas == plan.Default().Replicas) {
 		out.Replicas = out.PrefillReplicas + out.DecodeReplicas
 	}
+	if n := out.MixedReplicas(); n > 0 && p.flag("replicas") == "" && out.Replicas == plan.Default().Replicas {
+		out.Replicas = n
+	}
 	return out, check(&out)
 }
 

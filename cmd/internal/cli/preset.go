@@ -25,11 +25,14 @@ func preset(p *plan.Plan, engine, gpu, drafter string) error {
 	if gpu != "" {
 		p.GPU = gpu
 	}
+	if _, err := plan.GPUs(p.GPU); err != nil {
+		return fmt.Errorf("--gpu: %w", err)
+	}
 	e, err := profiles.LoadEngine(p.Engine)
 	if err != nil {
 		return fmt.Errorf("--engine: %w", err)
 	}
-	g, err := profiles.LoadGPU(p.GPU)
+	g, err := profiles.LoadGPU(plan.FirstGPU(p.GPU))
 	if err != nil {
 		return fmt.Errorf("--gpu: %w", err)
 	}

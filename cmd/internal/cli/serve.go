@@ -98,7 +98,7 @@ func serve(env *Env, p plan.Plan, o serveOptions) (err error) {
 		return fmt.Errorf("--time-scale: %w", err)
 	}
 	c := server.Config{
-		Model: o.model, Replicas: answering(&p), Engine: setup.config, Step: setup.step, Policy: policy, Loop: loop,
+		Model: o.model, Replicas: answering(&p), Engine: setup.config, Vary: setup.mix.vary(), Step: setup.step, Policy: policy, Loop: loop,
 		BlockBytes: setup.blockBytes,
 	}
 	if c.Model == "" {
@@ -107,7 +107,7 @@ func serve(env *Env, p plan.Plan, o serveOptions) (err error) {
 	if setup.derived {
 		c.KVFull = func(i int) {
 			fmt.Fprintf(env.Stderr, "goodput: the KV cache of replica %d is full, and its %d blocks are only derived from the GPU's memory: no input matters more now; give a measured number with --engine.num-gpu-blocks\n",
-				i, setup.config.NumGPUBlocks)
+				i, setup.mix.blocks(i, &setup.config))
 		}
 	}
 	if c.Prefill, err = newPrefill(&p, &setup); err != nil {

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -104,7 +103,7 @@ func newSession(env *Env, p plan.Plan, set datasets.Set, slo observe.SLO) (*sess
 		return nil, err
 	}
 	s.target, s.faults, s.kvBlocks = s.pool, setup.script, cacheBlocks(&p, &setup)
-	s.facts = map[string]string{record.TargetKVBlocks: strconv.Itoa(setup.config.NumGPUBlocks), record.TargetKVFrom: record.KVGiven}
+	s.facts = map[string]string{record.TargetKVBlocks: setup.mix.blockText(&setup.config), record.TargetKVFrom: record.KVGiven}
 	if setup.derived {
 		s.facts[record.TargetKVFrom] = record.KVDerived
 	}
@@ -447,7 +446,7 @@ func (s *session) finish(ended clock.Time) error {
 		clientCounters(f.Counters, s.dispatcher.Attempts())
 	}
 	if s.pool != nil {
-		f.Events = faultEvents(s.pool.Faults())
+		f.Events = faultEvents(s.pool.Faults(), s.pool.Name)
 		stats := s.pool.Stats()
 		e := stats.Engines
 		if s.plan.Client() {

@@ -101,6 +101,7 @@ func scopes(p *plan.Plan) func(i int) uint64 {
 // engineSetup is what every engine of a pool has in common.
 type engineSetup struct {
 	config engine.Config
+	mix    *gpuMix // nil: all engines are alike
 	step   func(replica int) steptime.Model
 	text   string      // for people
 	kv     disagg.Link // between two of them
@@ -115,6 +116,9 @@ type engineSetup struct {
 
 // newEngineSetup derives the engines from the plan's profiles.
 func newEngineSetup(p *plan.Plan) (engineSetup, error) {
+	if p.MixedReplicas() > 0 {
+		return newMixedSetup(p)
+	}
 	var out engineSetup
 	h, err := newHardware(p)
 	if err != nil {
@@ -193,7 +197,7 @@ func newPool(p *plan.Plan, setup engineSetup, loop clock.Loop) (*pool.Pool, erro
 		return nil, err
 	}
 	return pool.New(pool.Config{
-		Replicas: answering(p), Prefill: prefill, Engine: setup.config, Step: setup.step, Policy: policy, Routers: routers, Loop: loop,
+		Replicas: answering(p), Prefill: prefill, Engine: setup.config, Vary: setup.mix.vary(), Name: setup.mix.namer(), Step: setup.step, Policy: policy, Routers: routers, Loop: loop,
 		TTFTTimeout: p.TTFTTimeout, RequestTimeout: p.RequestTimeout, Faults: setup.faults,
 	})
 }
