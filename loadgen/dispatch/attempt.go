@@ -47,6 +47,6 @@ func (f *flight) another(due clock.Time, hedge bool) *attempt {
 	a := f.again[n-1]
 	a.req, a.due, a.hedge, a.row = f.first.req, due, hedge, nil
 	a.req.Attempt, a.req.Later = n, due.Sub(a.req.Intended)
-	a.req.SpanID = spanID(f.d.ids, a.req.Seq, n)
+	a.req.TraceID, a.req.SpanID = traceIDs(f.d.ids, a.req.Seq, n)
 	return a
 }

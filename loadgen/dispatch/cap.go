@@ -129,7 +129,7 @@ func (d *Dispatcher) unsent(due schedule.Arrival, o record.Outcome, why string) 
 	a := &f.first
 	a.began = clock.Never
 	a.req.NamePrefix = d.cfg.Identity.NamePrefix
-	a.req.TraceID, a.req.SpanID = traceIDs(d.ids, a.req.Seq)
+	a.req.TraceID, a.req.SpanID = traceIDs(d.ids, a.req.Seq, 0)
 	row := d.begin(&d.spare, a)
 	row.Outcome, row.Error = o, why
 	d.flying.add(f)

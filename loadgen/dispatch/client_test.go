@@ -1,6 +1,7 @@
 package dispatch_test
 
 import (
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -108,7 +109,7 @@ func TestARetryCountsFromTheIntendedTime(t *testing.T) {
 	if r.Lag() != 0 || r.Prior() != int64(501*ms) || r.TTFT() != int64(506*ms) || r.Intended != 10*ms {
 		t.Errorf("lag %d, prior %d, ttft %d, intended %v", r.Lag(), r.Prior(), r.TTFT(), r.Intended)
 	}
-	if rows[0].TraceID != r.TraceID || rows[0].SpanID == r.SpanID || r.RequestID != rows[0].RequestID+"-1" {
+	if rows[0].TraceID == r.TraceID || rows[0].SpanID == r.SpanID || r.RequestID != hex.EncodeToString(r.TraceID[:]) {
 		t.Errorf("%x %x %s, then %x %x %s", rows[0].TraceID, rows[0].SpanID, rows[0].RequestID, r.TraceID, r.SpanID, r.RequestID)
 	}
 }

@@ -246,7 +246,7 @@ func (d *Dispatcher) launch(now clock.Time, f *flight) {
 	f.begin()
 	a := &f.first
 	a.req.NamePrefix = d.cfg.Identity.NamePrefix
-	a.req.TraceID, a.req.SpanID = traceIDs(d.ids, a.req.Seq)
+	a.req.TraceID, a.req.SpanID = traceIDs(d.ids, a.req.Seq, 0)
 	d.flying.add(f)
 	d.counts.Scheduled++
 	if d.cfg.Monitor != nil {

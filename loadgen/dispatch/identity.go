@@ -16,21 +16,15 @@ const attemptBits = 8
 // traceFamily is what traceIDs draws from; see Identity.Salt.
 func traceFamily(salt uint64) rng.Family { return rng.Of(salt, "trace-id") }
 
-// traceIDs names the first attempt of a request for W3C Trace Context, which forbids
-// ids of all zeros. It depends on nothing but its arguments.
-func traceIDs(ids rng.Family, seq uint64) (trace [16]byte, span [8]byte) {
-	s := ids.Stream(seq << attemptBits)
+// traceIDs names an attempt of a request for W3C Trace Context, which forbids ids of all
+// zeros: a trace of its own, so that what servers tell of two attempts can't be mistaken.
+// It depends on nothing but its arguments.
+func traceIDs(ids rng.Family, seq uint64, attempt int) (trace [16]byte, span [8]byte) {
+	s := ids.Stream(seq<<attemptBits | uint64(attempt))
 	binary.BigEndian.PutUint64(trace[:8], s.Uint64())
 	binary.BigEndian.PutUint64(trace[8:], max(1, s.Uint64()))
 	binary.BigEndian.PutUint64(span[:], max(1, s.Uint64()))
 	return trace, span
-}
-
-// spanID is that of a later attempt, which belongs to the same trace.
-func spanID(ids rng.Family, seq uint64, attempt int) (span [8]byte) {
-	s := ids.Stream(seq<<attemptBits | uint64(attempt))
-	binary.BigEndian.PutUint64(span[:], max(1, s.Uint64()))
-	return span
 }
 
 // texts makes many small strings out of few allocations. A string stays valid, and
@@ -45,10 +39,9 @@ func (t *texts) hex(id [16]byte) string {
 	return t.keep(b[:])
 }
 
-// request is the name of an attempt on the wire: the trace's, and for a later one its
-// number, since servers tell requests apart by it.
+// request is the name of an attempt on the wire, by which servers tell requests apart.
 func (t *texts) request(r *target.Request) string {
-	if r.Attempt == 0 && r.NamePrefix == "" {
+	if r.NamePrefix == "" {
 		return t.hex(r.TraceID)
 	}
 	return r.Name()

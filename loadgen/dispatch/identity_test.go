@@ -26,18 +26,15 @@ func TestTraceIDs(t *testing.T) {
 		}
 		var x, y id
 		ids := traceFamily(a.salt)
-		x.trace, x.span = traceIDs(ids, a.seq)
-		y.trace, y.span = traceIDs(ids, a.seq)
-		if a.attempt > 0 {
-			x.span, y.span = spanID(ids, a.seq, int(a.attempt)), spanID(ids, a.seq, int(a.attempt))
-		}
+		x.trace, x.span = traceIDs(ids, a.seq, int(a.attempt))
+		y.trace, y.span = traceIDs(ids, a.seq, int(a.attempt))
 		if x != y {
 			t.Fatalf("%v has two ids", a)
 		}
 		if x.trace == ([16]byte{}) || x.span == ([8]byte{}) {
 			t.Fatalf("%v has an id of zeros", a)
 		}
-		if b, dup := seen[x.trace]; dup && (b.salt != a.salt || b.seq != a.seq) {
+		if b, dup := seen[x.trace]; dup && b != a {
 			t.Fatalf("%v and %v share a trace id", a, b)
 		}
 		if b, dup := spans[x.span]; dup && b != a {

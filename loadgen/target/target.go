@@ -2,7 +2,6 @@ package target
 
 import (
 	"encoding/hex"
-	"strconv"
 	"time"
 
 	"goodput/datasets"
@@ -66,14 +65,8 @@ type Request struct {
 }
 
 // Name tells the attempt apart from all others of the run, as X-Request-Id does on the
-// wire: NamePrefix, the trace id, and behind a hyphen the number of any attempt but the first.
-func (r *Request) Name() string {
-	id := r.NamePrefix + hex.EncodeToString(r.TraceID[:])
-	if r.Attempt == 0 {
-		return id
-	}
-	return id + "-" + strconv.Itoa(r.Attempt)
-}
+// wire: NamePrefix and the trace id, which is the attempt's own.
+func (r *Request) Name() string { return r.NamePrefix + hex.EncodeToString(r.TraceID[:]) }
 
 // Adapter is a LoRA adapter: its name on the wire, and its place among those of the
 // run, from 1.
