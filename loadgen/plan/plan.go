@@ -33,6 +33,10 @@ type Plan struct {
 	OTLPHTTPListen  string   `yaml:"otlp-http-listen,omitempty" group:"target" help:"the same over HTTP, such as :4318, for http://HOST:4318/v1/traces" hash:"-"`
 	MetricsURL      []string `yaml:"metrics-url,omitempty" group:"target" help:"where an engine or router behind --base-url tells of itself to Prometheus, such as http://10.0.0.5:8000/metrics, or NAME=URL; repeatable, one for each engine; names of vLLM, SGLang, TensorRT-LLM, Triton, TGI, Dynamo and llm-d are known; none: nowhere; without, /metrics of --base-url if it answers. engine-*.parquet keeps it" hash:"-"`
 
+	// What is told of the run, in OpenTelemetry's words.
+	OTLPExport string `yaml:"otlp-export,omitempty" group:"export" help:"collector to tell of the run when it is over: a client span of each attempt, of sessions an agent's and its tools', of engines in this process theirs, and histograms; http://HOST:4317 over gRPC, http://HOST:4318/v1/traces over HTTP. Headers come from OTEL_EXPORTER_OTLP_HEADERS; counters otlp_export_* tell what did not arrive" hash:"-"`
+	Semconv    string `yaml:"semconv,omitempty" group:"export" help:"names in --otlp-export: 1.41 (the last released conventions for generative AI), genai-dev (those that are being worked on); empty: 1.41" hash:"-"`
+
 	// What each fake engine runs on, and what it runs.
 	GPU                string `yaml:"gpu" group:"hardware" help:"GPU profile of the engines (goodput profile list), or a mix such as 3*h100-sxm,1*a100-sxm-80gb, whose sum --replicas is; of a mix the limits of a step that follow from a GPU are those of the first one"`
 	EngineModel        string `yaml:"engine-model" group:"hardware" help:"model profile of the engines"`

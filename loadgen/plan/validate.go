@@ -17,6 +17,7 @@ import (
 func (p *Plan) Validate() error {
 	v := &checker{}
 	p.checkTarget(v)
+	p.checkExport(v)
 	p.checkNull(v)
 	p.checkPool(v)
 	p.checkClient(v)
@@ -76,6 +77,24 @@ func (v *checker) address(flag, addr string) {
 	_, port, err := net.SplitHostPort(addr)
 	n, perr := strconv.Atoi(port)
 	v.ok(err == nil && perr == nil && n >= 0 && n < 1<<16, flag, "%q is not an address of the form 127.0.0.1:4317, or :4317 for this machine only", addr)
+}
+
+// collector takes "" for none.
+func (v *checker) collector(flag, text string) {
+	if text == "" {
+		return
+	}
+	u, err := url.Parse(text)
+	good := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+	v.ok(good, flag, "%q is no URL of the form http://127.0.0.1:4317 (gRPC) or http://127.0.0.1:4318/v1/traces (HTTP)", redact(text))
+	v.ok(!good || u.User == nil, flag, "a password in the URL would be recorded: set OTEL_EXPORTER_OTLP_HEADERS")
+}
+
+// checkExport is of what is told in OpenTelemetry's words.
+func (p *Plan) checkExport(v *checker) {
+	v.collector("otlp-export", p.OTLPExport)
+	v.oneOf("semconv", p.Semconv, "", "1.41", "genai-dev")
+	v.ok(p.Semconv == "" || p.OTLPExport != "", "semconv", "it names what --otlp-export sends: give that, or leave this out")
 }
 
 func (p *Plan) checkTarget(v *checker) {

@@ -273,6 +273,19 @@ func (m Manifest) epoch() time.Time {
 	return time.Time{}
 }
 
+// Epoch is the wall time of the run's instant 0; of a run in virtual time, which has
+// none, when it was made. Zero: it is not known.
+func (m Manifest) Epoch() time.Time {
+	if t := m.epoch(); !t.IsZero() || !m.Virtual {
+		return t
+	}
+	t, err := time.Parse(time.RFC3339Nano, m.Started)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
 // count sets a counter.
 func (m *Manifest) count(name string, n int64) {
 	if m.Counters == nil {

@@ -82,7 +82,7 @@ seed, whose rows name the arm.`,
 			return x.execute(env, asJSON)
 		},
 	}
-	flags = newPlanFlags(c, "load", "dataset", "target", "hardware", "pool", "routers", "speed", "engine", "output")
+	flags = newPlanFlags(c, "load", "dataset", "target", "hardware", "pool", "routers", "speed", "engine", "export", "output")
 	for name, to := range map[string]*[]string{"router": &arms.routers, "base-url": &arms.urls} {
 		f := c.Flags().Lookup(name)
 		f.Value = repeated{to, f.DefValue, "[NAME=]VALUE"}

@@ -48,6 +48,7 @@ var layers = []struct {
 	{2, "fakeengine/engine"},
 	{3, "loadgen/target/openai"},
 	{3, "loadgen/monitor"},
+	{3, "loadgen/telemetry/genai"},
 	{3, "loadgen/telemetry/otlpin"},
 	{3, "loadgen/telemetry/promscrape"},
 	{3, "loadgen/telemetry/traceout"},

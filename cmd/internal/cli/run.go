@@ -104,7 +104,7 @@ are read back from there.`,
 			return execute(env, s, asJSON)
 		},
 	}
-	flags = newPlanFlags(c, "load", "shard", "dataset", "target", "null", "hardware", "pool", "routers", "speed", "engine", "result", "output")
+	flags = newPlanFlags(c, "load", "shard", "dataset", "target", "null", "hardware", "pool", "routers", "speed", "engine", "result", "export", "output")
 	flags.addVLLM(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "print the figures as JSON")
 	c.Flags().BoolVar(&printPlan, "print-plan", false, "print the resolved plan and stop")

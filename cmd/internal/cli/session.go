@@ -426,7 +426,11 @@ func (s *session) run(env *Env) error {
 	s.endMetrics()
 	s.close()
 	s.awaitSpans()
-	return s.finish(ended)
+	if err := s.finish(ended); err != nil {
+		return err
+	}
+	s.export(env)
+	return nil
 }
 
 // finish writes the account of the run.

@@ -22,6 +22,9 @@ import (
 )
 
 const (
+	tracesPath  = "/v1/traces"
+	metricsPath = "/v1/metrics"
+
 	batch           = 512
 	queue           = 1 << 14
 	defaultPatience = 10 * time.Second
@@ -35,6 +38,8 @@ type Config struct {
 	// Service is service.name, Scope the name of the instrumentation, Schema the URL of
 	// the conventions that attributes follow.
 	Service, Scope, Schema string
+	// Headers go with each export, such as a key that the collector asks for.
+	Headers map[string]string
 	// Delay is how long a span waits for others to go with; 0: a second.
 	Delay time.Duration
 
@@ -61,10 +66,17 @@ func New(c Config) (*Exporter, error) {
 	}
 	e := &Exporter{cfg: c, spans: make(chan *tracepb.Span, queue), done: make(chan struct{})}
 	e.cfg.Delay, e.cfg.patience = cmp.Or(c.Delay, time.Second), cmp.Or(c.patience, defaultPatience)
-	if strings.HasSuffix(u.Path, "/v1/traces") {
-		e.client = otlptracehttp.NewClient(otlptracehttp.WithEndpointURL(c.Endpoint), otlptracehttp.WithCompression(otlptracehttp.GzipCompression))
+	if strings.HasSuffix(u.Path, tracesPath) {
+		opts := []otlptracehttp.Option{otlptracehttp.WithEndpointURL(c.Endpoint), otlptracehttp.WithCompression(otlptracehttp.GzipCompression)}
+		if len(c.Headers) > 0 {
+			opts = append(opts, otlptracehttp.WithHeaders(c.Headers))
+		}
+		e.client = otlptracehttp.NewClient(opts...)
 	} else {
 		opts := []otlptracegrpc.Option{otlptracegrpc.WithEndpoint(u.Host), otlptracegrpc.WithCompressor("gzip")}
+		if len(c.Headers) > 0 {
+			opts = append(opts, otlptracegrpc.WithHeaders(c.Headers))
+		}
 		if u.Scheme == "http" {
 			opts = append(opts, otlptracegrpc.WithInsecure())
 		}
@@ -118,6 +130,13 @@ func (e *Exporter) run() {
 	}
 }
 
+// resource says whose the spans and metrics are.
+func (c *Config) resource() *resource.Resource {
+	return &resource.Resource{Attributes: []*common.KeyValue{{
+		Key: "service.name", Value: &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: c.Service}},
+	}}}
+}
+
 func (e *Exporter) upload(spans []*tracepb.Span) {
 	if len(spans) == 0 {
 		return
@@ -125,9 +144,7 @@ func (e *Exporter) upload(spans []*tracepb.Span) {
 	ctx, cancel := context.WithTimeout(context.Background(), e.cfg.patience)
 	defer cancel()
 	err := e.client.UploadTraces(ctx, []*tracepb.ResourceSpans{{
-		Resource: &resource.Resource{Attributes: []*common.KeyValue{{
-			Key: "service.name", Value: &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: e.cfg.Service}},
-		}}},
+		Resource:   e.cfg.resource(),
 		ScopeSpans: []*tracepb.ScopeSpans{{Scope: &common.InstrumentationScope{Name: e.cfg.Scope}, Spans: spans, SchemaUrl: e.cfg.Schema}},
 		SchemaUrl:  e.cfg.Schema,
 	}})
@@ -160,5 +177,9 @@ func (e *Exporter) Close() error {
 	return err
 }
 
-// Sent is the number of spans that arrived so far.
+// Sent is the number of spans that arrived so far, Lost of those that did not, whether
+// they found the queue full or the collector took none.
 func (e *Exporter) Sent() int64 { return e.sent.Load() }
+
+// Lost is told by Sent.
+func (e *Exporter) Lost() int64 { return e.failed.Load() + e.dropped.Load() }
