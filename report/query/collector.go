@@ -140,12 +140,13 @@ func (c *collector) add(r *record.Request) error {
 			c.series[i].Add(uint64(max(0, r.Seq)), float64(v))
 		}
 	}
-	if r.ServerSource != "" {
+	// Spans tell of times and tokens, and not of these.
+	if r.ServerPreemptions != record.Null32 {
 		f.Accounts++
 		f.Preemptions += known(r.ServerPreemptions)
 		f.Recomputed += known(r.ServerRecomputed)
-		f.Drafts.add(r)
 	}
+	f.Drafts.add(r)
 	if r.Outcome != record.OK {
 		if r.HTTPStatus == 429 || r.HTTPStatus == 503 {
 			f.Refused++

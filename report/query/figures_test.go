@@ -73,6 +73,7 @@ func TestFigures(t *testing.T) {
 	one.ServerSpentDecode, one.ServerSpentInterference, one.ServerSpentTransfer = int64(25*ms), int64(5*ms), 0
 	two := answered(1, 1000*ms, 30_000)
 	two.PromptTokens, two.CoalescedTokens = 110, 1
+	two.ServerSource = "otlp" // spans say nothing of preemptions
 
 	f, err := query.Load(write(t, one, two, failed, censored, warmup, retried))
 	if err != nil {

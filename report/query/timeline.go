@@ -149,7 +149,7 @@ func (t *timeline) add(r *record.Request, replica int) {
 // due takes what a bin says of the requests that were due in it.
 func (t *timeline) due(b *binReader, r *record.Request) {
 	b.Due++
-	if r.ServerSource != "" {
+	if r.ServerPreemptions != record.Null32 {
 		b.Accounts++
 		b.Preemptions += known(r.ServerPreemptions)
 	}
