@@ -36,6 +36,8 @@ type jsonReport struct {
 	GoodputRPS  *float64              `json:"goodput_rps"`
 	Metrics     map[string]jsonMetric `json:"metrics"`
 	Classes     []jsonClass           `json:"classes"`
+	Replicas    []jsonReplica         `json:"replicas"`       // as answers name them
+	OtherReps   int                   `json:"other_replicas"` // beyond those
 	Cache       jsonCache             `json:"cache"`
 	Engine      jsonEngine            `json:"engine"`
 	Engines     *jsonEngines          `json:"engines"`
@@ -118,6 +120,7 @@ func Object(r *Report) any {
 		Attempts: r.attemptsJSON(),
 		Metrics:  metricsJSON(r.Figures),
 		Classes:  r.classesJSON(),
+		Replicas: r.replicasJSON(), OtherReps: r.OtherReplicas,
 		Spent:    spentJSON(&r.Spent),
 		Server:   r.joinedJSON(),
 		Engines:  r.enginesJSON(),
