@@ -9,6 +9,8 @@
 //   - {at: 90s, for: 5s, replica: 0, stall: true}
 //   - {at: 2m, for: 10s, replica: 1, kill: true}
 //   - {at: 3m, replica: 1, restart: true}
+//   - {at: 3m30s, for: 30s, replica: 2, drain: true}
+//   - {at: 4m, replica: 3, join: true}
 //   - {at: 4m, for: 10s, http: 503}
 //   - {at: 5m, for: 10s, http: 429, retry_after: 2s}
 //   - {at: 6m, for: 10s, truncate: true}
@@ -24,6 +26,10 @@
 //	          lasts; then the replica is back with a cold cache and its counters
 //	          at 0
 //	restart   a kill that is over at once; it has no length
+//	drain     the router sends it nothing more, and it ends what it has; after the
+//	          length, if there is one, it takes requests again
+//	join      it is not there before that instant, as the router knows, and joins
+//	          with a cold cache; it has no length
 //	http      requests get this status instead of an answer; with retry_after, in
 //	          a header of that name, in whole seconds
 //	truncate  the next event of a stream, or a whole answer, breaks off in the

@@ -19,9 +19,11 @@ const (
 	Truncate
 	Usage
 	Metrics
+	Drain
+	Join
 )
 
-var names = [...]string{"slow", "stall", "kill", "restart", "http", "truncate", "usage", "metrics"}
+var names = [...]string{"slow", "stall", "kill", "restart", "http", "truncate", "usage", "metrics", "drain", "join"}
 
 // String is the kind's key in a script.
 func (k Kind) String() string { return names[k] }
@@ -31,9 +33,10 @@ const All = -1
 
 // Fault is one entry of a script.
 type Fault struct {
-	// At is when it begins, counted from the loop's epoch.
+	// At is when it begins, counted from the loop's epoch; of a Join, until when the
+	// replica is not there.
 	At time.Duration
-	// For is how long it lasts; 0: to the end, or for a Restart, no time at all.
+	// For is how long it lasts; 0: to the end, or for a Restart and a Join, no time at all.
 	For time.Duration
 	// Replica is a number from 0, or All.
 	Replica int
@@ -100,6 +103,8 @@ func (f *Fault) check() (key string, err error) {
 		return "stall", fmt.Errorf("a stall has no end: add for, such as for: 5s")
 	case f.Kind == Restart && f.For != 0:
 		return "for", fmt.Errorf("a restart takes no time: leave for out, or write kill for a replica that stays down")
+	case f.Kind == Join && f.For != 0:
+		return "for", fmt.Errorf("a replica joins once: leave for out, and write drain for one that leaves again")
 	}
 	return "", nil
 }
@@ -107,7 +112,7 @@ func (f *Fault) check() (key string, err error) {
 // end is the instant from which f is over.
 func (f *Fault) end() time.Duration {
 	switch {
-	case f.Kind == Restart:
+	case f.Kind == Restart || f.Kind == Join:
 		return f.At
 	case f.For == 0:
 		return math.MaxInt64

@@ -29,6 +29,8 @@ type entry struct {
 	Truncate *bool    `yaml:"truncate"`
 	Usage    *float64 `yaml:"usage"`
 	Metrics  *string  `yaml:"metrics"`
+	Drain    *bool    `yaml:"drain"`
+	Join     *bool    `yaml:"join"`
 }
 
 // Parse reads a script. name is for error texts, which give line and column where
@@ -165,6 +167,8 @@ func (e *entry) kind(f *Fault) (string, error) {
 	flag(Kill, e.Kill)
 	flag(Restart, e.Restart)
 	flag(Truncate, e.Truncate)
+	flag(Drain, e.Drain)
+	flag(Join, e.Join)
 	switch {
 	case len(given) == 0:
 		return "", fmt.Errorf("no fault is named: add one of %s", strings.Join(names[:], ", "))

@@ -22,6 +22,8 @@ func TestParse(t *testing.T) {
 - {at: 6m, truncate: true}
 - {at: 7m, usage: 0}
 - {at: 0s, metrics: nan}
+- {at: 8m, for: 1m, replica: 2, drain: true}
+- {at: 9m, replica: 2, join: true}
 `
 	got, err := Parse("f.yaml", []byte(text))
 	if err != nil {
@@ -38,6 +40,8 @@ func TestParse(t *testing.T) {
 		{At: 6 * m, Replica: All, Kind: Truncate},
 		{At: 7 * m, Replica: All, Kind: Usage},
 		{Replica: All, Kind: Metrics},
+		{At: 8 * m, For: m, Replica: 2, Kind: Drain},
+		{At: 9 * m, Replica: 2, Kind: Join},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("script (-want +got):\n%s", diff)
@@ -81,6 +85,7 @@ func TestParseRefuses(t *testing.T) {
 		{"retry without http", "- {at: 1s, retry_after: 1s, slow: 2}", []string{":1:25", "belongs to http"}},
 		{"endless stall", "- {at: 1s, stall: true}", []string{":1:19", "add for"}},
 		{"long restart", "- {at: 1s, for: 1s, restart: true}", []string{":1:17", "kill"}},
+		{"long join", "- {at: 1s, for: 1s, join: true}", []string{":1:17", "drain"}},
 		{"other metrics", "- {at: 1s, metrics: stale}", []string{":1:21", "nan"}},
 		{"negative usage", "- {at: 1s, usage: -1}", []string{":1:19", "from 0"}},
 		{"two documents", "- {at: 1s, slow: 2}\n---\n- {at: 1s, slow: 2}", []string{"second document"}},

@@ -19,6 +19,8 @@ type State struct {
 	Stalled clock.Time
 	// Down: it is not there.
 	Down bool
+	// Out: routers know that it takes no new requests.
+	Out bool
 	// Status is what requests get instead of an answer, with RetryAfter in the
 	// header; 0: an answer.
 	Status     int
@@ -40,6 +42,8 @@ type Host interface {
 	Crash(i int)
 	// Boot brings it back without requests, cached content or history.
 	Boot(i int)
+	// Admit has routers send to replica i, or not.
+	Admit(i int, up bool)
 }
 
 // Player plays a script. It belongs to the loop: except for New, its methods
@@ -87,7 +91,15 @@ func New(s Script, replicas int, loop clock.Loop, h Host) (*Player, error) {
 // Start arranges for the faults. Those whose instant has passed happen at once.
 // The next one is always an event on the loop, so that a virtual loop goes on to
 // the end of the script unless it is stopped.
-func (p *Player) Start() { p.arm() }
+func (p *Player) Start() {
+	for i := range p.states {
+		if p.states[i] = p.state(i, -1); p.states[i].Down {
+			p.host.Crash(i)
+			p.host.Admit(i, false)
+		}
+	}
+	p.arm()
+}
 
 // arm has one event on the loop at a time.
 func (p *Player) arm() {
@@ -102,7 +114,7 @@ func (p *Player) Fire(clock.Time) {
 	now := p.edges[p.next]
 	p.next++
 	for i := range p.states {
-		was := p.states[i].Down
+		was, out := p.states[i].Down, p.states[i].Out
 		p.states[i] = p.state(i, now)
 		down := p.states[i].Down
 		struck := down && !was
@@ -115,6 +127,9 @@ func (p *Player) Fire(clock.Time) {
 		}
 		if !down && (was || struck) {
 			p.host.Boot(i)
+		}
+		if p.states[i].Out != out {
+			p.host.Admit(i, out)
 		}
 	}
 	p.arm()
@@ -129,6 +144,9 @@ func (p *Player) state(i int, now time.Duration) State {
 	s := Healthy()
 	for k := range p.script {
 		f := &p.script[k]
+		if f.Kind == Join && f.hits(i) && now < f.At {
+			s.Down, s.Out = true, true
+		}
 		if !f.hits(i) || now < f.At || now >= f.end() {
 			continue
 		}
@@ -147,6 +165,8 @@ func (p *Player) state(i int, now time.Duration) State {
 			s.Usage *= f.Factor
 		case Metrics:
 			s.NaN = true
+		case Drain:
+			s.Out = true
 		}
 	}
 	s.Slow, s.Usage = min(s.Slow, maxFactor), min(s.Usage, maxFactor)

@@ -27,6 +27,9 @@ func (d *diary) note(format string, args ...any) {
 }
 func (d *diary) Crash(i int) { d.note("crash %d", i) }
 func (d *diary) Boot(i int)  { d.note("boot %d", i) }
+func (d *diary) Admit(i int, up bool) {
+	d.note("%d takes requests: %v", i, up)
+}
 
 // look reads the state of replicas at an instant, before or after its faults.
 type look struct {
@@ -349,4 +352,32 @@ func ExamplePlayer() {
 	// Output:
 	// 1m0s crash 1
 	// 1m30s boot 1
+}
+
+// TestJoinAndDrain: routers hear of what comes and goes on time, and not of a kill.
+func TestJoinAndDrain(t *testing.T) {
+	s, err := fault.Parse("test", []byte(`
+- {at: 2s, replica: 1, join: true}
+- {at: 3s, for: 2s, replica: 0, drain: true}
+- {at: 4s, for: 2s, replica: 0, kill: true}
+- {at: 7s, replica: 1, drain: true}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	loop := clock.NewVirtual()
+	d := play(t, s, loop, 0)
+	loop.Run()
+	want := []string{
+		"0s crash 1", "0s 1 takes requests: false",
+		"2s boot 1", "2s 1 takes requests: true",
+		"3s 0 takes requests: false",
+		"4s crash 0",
+		"5s 0 takes requests: true",
+		"6s boot 0",
+		"7s 1 takes requests: false",
+	}
+	if diff := cmp.Diff(want, d.lines); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }

@@ -238,6 +238,9 @@ func (a *attempt) leave(status int) {
 		e.FirstToken = a.seq.FirstToken
 	}
 	a.gate.fleet.Done(&a.route, a.replica-a.pool.first, e)
+	if s := a.pool.scaler; s != nil {
+		s.Released(a.replica)
+	}
 }
 
 // account fills in the result with what the engine measured; ended is Never if

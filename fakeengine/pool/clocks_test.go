@@ -63,7 +63,7 @@ func (pair) Together(tokens int) int64      { return 4e9 + 2e7*int64(tokens) }
 func TestRealIsVirtualForRanks(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := drawScript(rt)
-		s.replicas, s.step = 2*rapid.IntRange(1, 2).Draw(rt, "groups"), pair{}
+		s.scale, s.replicas, s.step = nil, 2*rapid.IntRange(1, 2).Draw(rt, "groups"), pair{}
 		s.loras, s.prefill, s.host = 0, 0, engine.Offload{}
 		for i := range s.items {
 			s.items[i].req.Adapter = target.Adapter{}

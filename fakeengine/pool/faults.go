@@ -73,6 +73,20 @@ func (h *host) Boot(i int) {
 	p.engines[i] = e
 }
 
+// Admit has the routers send to replica i, or not: both the faults and the scaler must
+// have it take requests.
+func (h *host) Admit(i int, _ bool) {
+	p := (*Pool)(h)
+	up := !p.faults.State(i).Out && (p.scaler == nil || p.scaler.Serving(i))
+	if i < p.first {
+		p.prefill.Fleet().SetUp(i, up)
+		return
+	}
+	for _, g := range p.gates {
+		g.fleet.SetUp(i-p.first, up)
+	}
+}
+
 // struck is the answer to a request whose replica would not take it.
 type struck struct {
 	status     int

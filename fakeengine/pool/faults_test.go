@@ -25,7 +25,7 @@ func drawFaults(t *rapid.T, replicas int) fault.Script {
 			At: drawTime(t, "fault at"), For: drawTime(t, "for") + step/2,
 			Replica: rapid.IntRange(fault.All, replicas-1).Draw(t, "replica"),
 			Kind: rapid.SampledFrom([]fault.Kind{
-				fault.Slow, fault.Stall, fault.Kill, fault.Restart, fault.HTTP, fault.Truncate, fault.Usage,
+				fault.Slow, fault.Stall, fault.Kill, fault.Restart, fault.HTTP, fault.Truncate, fault.Usage, fault.Drain, fault.Join,
 			}).Draw(t, "kind"),
 		}
 		switch f.Kind {
@@ -33,7 +33,7 @@ func drawFaults(t *rapid.T, replicas int) fault.Script {
 			f.Factor = rapid.SampledFrom([]float64{1, 1.5, 3}).Draw(t, "factor")
 		case fault.HTTP:
 			f.Status = rapid.SampledFrom([]int{404, 429, 503}).Draw(t, "status")
-		case fault.Restart:
+		case fault.Restart, fault.Join:
 			f.For = 0
 		}
 		s = append(s, f)
@@ -178,5 +178,38 @@ func TestFaultsThatOnlyAWireShows(t *testing.T) {
 	cfg.Faults = fault.Script{{Replica: 1, Kind: fault.Kill}}
 	if _, err := pool.New(cfg); err == nil || !strings.Contains(err.Error(), "replica 1 does not exist") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestReplicasComeAndGo: routers send nothing to a replica that has not joined yet or
+// drains, what a draining one has goes on, and without any replica requests get 503.
+func TestReplicasComeAndGo(t *testing.T) {
+	loop := clock.NewVirtual()
+	c := config(t, loop, 2, "round-robin")
+	c.Faults = fault.Script{
+		{At: 10 * step, Replica: 1, Kind: fault.Join},
+		{At: 20 * step, For: 10 * step, Replica: 0, Kind: fault.Drain},
+		{At: 25 * step, For: 5 * step, Replica: 1, Kind: fault.Drain},
+	}
+	p := build(t, c)
+	starts := []time.Duration{0, step, 11 * step, 12 * step, 19*step + step/2, 21 * step, 22 * step, 26 * step, 31 * step, 32 * step}
+	want := []string{"0", "0", "0", "1", "0", "1", "1", "", "1", "0"}
+	recs := make([]recorder, len(starts))
+	for i, when := range starts {
+		at(loop, when, clock.RankArrival, uint64(i), func() { p.Start(request(uint64(i), 10, 8), &recs[i]) })
+	}
+	loop.Run()
+	checkIdle(t, p)
+	for i := range recs {
+		r, status := recs[i].result(t), 200
+		if want[i] == "" {
+			status = 503
+		}
+		if r.Replica != want[i] || r.Status != status {
+			t.Errorf("request %d at %v: replica %q with status %d, want %q with %d (%s)", i, starts[i], r.Replica, r.Status, want[i], status, r.Err)
+		}
+	}
+	if got := p.Stats(); got.Completed != 9 || got.Broken != 1 {
+		t.Errorf("%d completed, %d broken", got.Completed, got.Broken)
 	}
 }

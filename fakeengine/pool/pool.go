@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"goodput/fakeengine/autoscale"
 	"goodput/fakeengine/disagg"
 	"goodput/fakeengine/engine"
 	"goodput/fakeengine/fault"
@@ -20,6 +21,8 @@ import (
 type Config struct {
 	// Replicas is the number of engines that answer, at least 1.
 	Replicas int
+	// Scale changes that number from then on; nil: nothing does. Prefill must be nil then.
+	Scale *autoscale.Config
 	// Prefill is what computes prompts for them; nil: they do that themselves.
 	Prefill *disagg.Config
 	// Engine configures each of them; its ID is replaced by the replica number.
@@ -83,6 +86,7 @@ type Pool struct {
 	free *attempt                     // list of attempts to be used again
 	n    counts
 
+	scaler  *autoscale.Scaler // nil: the number of replicas stays
 	faults  *fault.Player
 	faulty  bool                                // there are any
 	cuts    bool                                // and some of them cut single events
@@ -116,10 +120,13 @@ func New(c Config) (*Pool, error) {
 	p.patience = [2]time.Duration{c.TTFTTimeout, c.RequestTimeout}
 	p.ttft.Init(c.Loop, uint64(target.CauseTTFTTimeout))
 	p.total.Init(c.Loop, uint64(target.CauseTotalTimeout))
-	if err := p.openGates(&c); err != nil {
+	replicas, err := p.prepareScale(&c)
+	if err != nil {
 		return nil, err
 	}
-	var err error
+	if err := p.openGates(&c, replicas); err != nil {
+		return nil, err
+	}
 	if c.Prefill != nil {
 		if p.prefill, err = disagg.New(*c.Prefill, c.Replicas, c.Loop, p.Engine); err != nil {
 			return nil, fmt.Errorf("setting up the pool: %w", err)
@@ -127,7 +134,7 @@ func New(c Config) (*Pool, error) {
 		p.first = p.prefill.Replicas()
 		p.routed = p.routed || p.prefill.Fleet().Reads(router.PrefixHashes)
 	}
-	if err := p.prepare(c.Faults, p.first+c.Replicas); err != nil {
+	if err := p.prepare(c.Faults, p.first+replicas); err != nil {
 		return nil, err
 	}
 	var build engine.Builder
@@ -143,13 +150,16 @@ func New(c Config) (*Pool, error) {
 	if name == nil {
 		name = strconv.Itoa
 	}
-	for i := range p.first + c.Replicas {
+	for i := range p.first + replicas {
 		e, err := p.equip(i)
 		if err != nil {
 			return nil, fmt.Errorf("setting up replica %d of the pool: %w", i, err)
 		}
 		p.engines = append(p.engines, e)
 		p.names = append(p.names, name(i))
+	}
+	if p.scaler != nil {
+		p.scaler.Start()
 	}
 	p.faults.Start()
 	return p, nil
@@ -167,6 +177,9 @@ func (p *Pool) Start(r *target.Request, s target.Sink) {
 		s.Event(target.Event{At: now, Kind: k})
 	}
 	p.live[r] = a
+	if p.scaler != nil {
+		p.scaler.Wake(now)
+	}
 	a.gate = p.gate(r)
 	a.replica = a.gate.pick(a)
 	if err := p.submit(a); err != nil {

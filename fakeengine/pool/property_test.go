@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"goodput/fakeengine/autoscale"
 	"goodput/fakeengine/disagg"
 	"goodput/fakeengine/engine"
 	"goodput/fakeengine/fault"
@@ -34,6 +35,7 @@ type script struct {
 	inRuns                 bool // sinks take runs of tokens
 	every                  bool // engines walk every step
 	faults                 fault.Script
+	scale                  *autoscale.Config
 	differ                 bool // replicas have caches of different sizes
 }
 
@@ -66,6 +68,15 @@ func drawScript(t *rapid.T) script {
 			// A prompt takes less than a step, or some.
 			Bandwidth: rapid.SampledFrom([]int64{8e6, 333_333, 1e12}).Draw(t, "bandwidth"),
 			Latency:   rapid.SampledFrom([]time.Duration{0, step / 2, step}).Draw(t, "latency"),
+		}
+	}
+	if s.prefill == 0 && rapid.Bool().Draw(t, "scaled") {
+		s.scale = &autoscale.Config{
+			Signal: rapid.SampledFrom([]autoscale.Signal{autoscale.Queue, autoscale.KV}).Draw(t, "signal"),
+			Target: rapid.SampledFrom([]float64{0.1, 0.5, 1}).Draw(t, "target"),
+			Min:    rapid.IntRange(1, s.replicas).Draw(t, "min"), Max: s.replicas + rapid.IntRange(0, 3).Draw(t, "more"),
+			Every: rapid.SampledFrom([]time.Duration{step, 3 * step / 2}).Draw(t, "every"), ColdStart: drawTime(t, "cold start"),
+			CoolDown: drawTime(t, "cool down"),
 		}
 	}
 	for i := range rapid.IntRange(1, 25).Draw(t, "requests") {
@@ -112,6 +123,7 @@ func (s script) run(tb testing.TB, loop clock.Loop, recs []recorder, done func()
 	if s.loras > 0 {
 		cfg.Engine.LoRA = engine.LoRA{MaxLoras: s.loras, MaxCPULoras: s.loras + 1, Load: 1e9, Fetch: 3e9}
 	}
+	cfg.Scale = s.scale
 	if s.differ {
 		cfg.Vary = func(i int, c *engine.Config) { c.NumGPUBlocks += 7 * i }
 	}

@@ -42,8 +42,8 @@ type gate struct {
 
 var _ clock.Event = (*gate)(nil)
 
-// openGates makes the routers.
-func (p *Pool) openGates(c *Config) error {
+// openGates makes the routers of so many replicas.
+func (p *Pool) openGates(c *Config, replicas int) error {
 	if c.Routers.Scrape < 0 {
 		return errors.New("an interval of scrapes can't be negative; give 0 for none")
 	}
@@ -53,7 +53,7 @@ func (p *Pool) openGates(c *Config) error {
 		if i > 0 {
 			policy = c.Routers.Policies[i-1]
 		}
-		g := &gate{pool: p, id: uint64(i), every: c.Routers.Scrape, seen: make([]router.Load, c.Replicas)}
+		g := &gate{pool: p, id: uint64(i), every: c.Routers.Scrape, seen: make([]router.Load, replicas)}
 		if c.Routers.Stagger {
 			g.phase = clock.Time(c.Routers.Scrape) * clock.Time(i) / clock.Time(n)
 		}
@@ -61,7 +61,7 @@ func (p *Pool) openGates(c *Config) error {
 			g.seen[k].AsOf = clock.Never
 		}
 		var err error
-		if g.fleet, err = router.NewFleet(policy, c.Replicas, g.observe); err != nil {
+		if g.fleet, err = router.NewFleet(policy, replicas, g.observe); err != nil {
 			return fmt.Errorf("setting up router %d of the pool: %w", i, err)
 		}
 		p.gates = append(p.gates, g)

@@ -59,6 +59,18 @@ func (h *host) Boot(i int) {
 	r.down.Store(false)
 }
 
+// Admit has the routers send to replica i, or not: both the faults and the scaler must
+// have it take requests. A port of its own is not theirs.
+func (h *host) Admit(i int, _ bool) {
+	s := (*Server)(h)
+	up := !s.faults.State(i).Out && (s.scaler == nil || s.scaler.Serving(i))
+	if i < s.first {
+		s.prefill.Fleet().SetUp(i, up)
+		return
+	}
+	s.fleet.SetUp(i-s.first, up)
+}
+
 // injected is the answer that a script wants.
 func injected(f *fault.State) *apiError {
 	e := plainError(f.Status, "a fault script wants every request to get status %d now", f.Status)

@@ -142,7 +142,7 @@ func (sc *scrape) Fire(clock.Time) {
 		out[i] = snapshot{engine: r.label, created: r.created, blocks: r.blocks, stats: r.engine.Stats(), tally: r.tally, speculated: r.engine.Speculated()}
 		out[i].running, out[i].waiting = r.engine.AppendAdapters(nil, nil)
 		f := sc.srv.faults.State(max(sc.replica, 0) + i)
-		out[i].nan, out[i].absent = f.NaN, f.Down
+		out[i].nan, out[i].absent = f.NaN, f.Down || !sc.srv.running(max(sc.replica, 0)+i)
 	}
 	out = slices.DeleteFunc(out, func(s snapshot) bool { return s.absent })
 	if sc.replica != anyReplica && len(out) > 0 {

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"goodput/fakeengine/autoscale"
 	"goodput/fakeengine/disagg"
 	"goodput/fakeengine/engine"
 	"goodput/fakeengine/fault"
@@ -33,6 +34,9 @@ type Config struct {
 	Model string
 	// Replicas is the number of engines that answer, at least 1.
 	Replicas int
+	// Scale changes that number from then on, by requests that come through Handler;
+	// nil: nothing does. Prefill must be nil then.
+	Scale *autoscale.Config
 	// Prefill is what computes prompts for requests that come through Handler, on
 	// replicas that are numbered before those; nil: each replica does that itself.
 	Prefill *disagg.Config
@@ -116,6 +120,7 @@ type Server struct {
 	replicas []*replica
 	first    int                // of those that answer
 	families [histograms]family // shared by all replicas
+	scaler   *autoscale.Scaler  // nil: the number of replicas stays
 	faults   *fault.Player
 	build    engine.Builder
 	picking  *stream           // whose place is being picked; the loop's
@@ -168,7 +173,11 @@ func New(c Config) (*Server, error) {
 		drained: make(chan struct{}), closed: make(chan struct{}),
 	}
 	s.streams.New = func() any { return &stream{srv: s, note: make(chan struct{}, 1)} }
-	fleet, err := router.NewFleet(c.Policy, c.Replicas, s.observe)
+	replicas, err := s.prepareScale(&c)
+	if err != nil {
+		return nil, err
+	}
+	fleet, err := router.NewFleet(c.Policy, replicas, s.observe)
 	if err != nil {
 		return nil, fmt.Errorf("setting up the router of the server: %w", err)
 	}
@@ -182,10 +191,10 @@ func New(c Config) (*Server, error) {
 		s.first = s.prefill.Replicas()
 		s.named = s.named || s.prefill.Fleet().Reads(router.PrefixHashes)
 	}
-	if s.faults, err = fault.New(c.Faults, s.first+c.Replicas, c.Loop, (*host)(s)); err != nil {
+	if s.faults, err = fault.New(c.Faults, s.first+replicas, c.Loop, (*host)(s)); err != nil {
 		return nil, fmt.Errorf("setting up the faults of the server: %w", err)
 	}
-	for i := range s.first + c.Replicas {
+	for i := range s.first + replicas {
 		r := &replica{label: strconv.Itoa(i)}
 		if err := s.equip(i, r); err != nil {
 			return nil, err
@@ -203,6 +212,9 @@ func New(c Config) (*Server, error) {
 	}
 	if len(c.Faults) > 0 {
 		s.loop.Post(&faultStart{s.faults})
+	}
+	if s.scaler != nil {
+		s.loop.Post(&scaleStart{s.scaler})
 	}
 	return s, nil
 }

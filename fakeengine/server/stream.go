@@ -184,6 +184,9 @@ func (st *stream) leave(status int) {
 	st.srv.fleet.Done(&st.route, st.replica-st.srv.first, router.End{
 		At: st.srv.loop.Now(), FirstToken: st.began, Out: out, Status: status,
 	})
+	if s := st.srv.scaler; s != nil {
+		s.Released(st.replica)
+	}
 }
 
 func (st *stream) wake() {

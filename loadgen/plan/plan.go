@@ -45,10 +45,11 @@ type Plan struct {
 	EngineKVCacheDType string `yaml:"engine.kv-cache-dtype" group:"hardware" help:"element of the KV cache: auto (the model's own), bfloat16, fp8"`
 
 	// The in-process pool.
-	Replicas int    `yaml:"replicas" group:"pool" help:"number of fake engines behind the router"`
-	Router   string `yaml:"router" group:"pool" help:"rule that picks the replica, such as p2c or prefix-hash:load-factor=1.5; list prints all with their parameters"`
-	PoolSeed uint64 `yaml:"pool-seed,omitempty" group:"pool" help:"seed of what is random in engines and routers, apart from that of the load; 0: --seed"`
-	Faults   string `yaml:"faults,omitempty" group:"pool" help:"YAML file of what goes wrong with the engines, and when: slow, stall, kill, restart, http, truncate, usage, metrics"`
+	Replicas  int    `yaml:"replicas" group:"pool" help:"number of fake engines behind the router"`
+	Autoscale string `yaml:"autoscale,omitempty" group:"pool" help:"change the number of replicas by queue (requests that wait) or kv (share of KV blocks in use), from --replicas at the start, as Kubernetes does: such as queue:target=5,min=1,max=8,every=15s,cold-start=60s,cool-down=5m, of which only max has no default"`
+	Router    string `yaml:"router" group:"pool" help:"rule that picks the replica, such as p2c or prefix-hash:load-factor=1.5; list prints all with their parameters"`
+	PoolSeed  uint64 `yaml:"pool-seed,omitempty" group:"pool" help:"seed of what is random in engines and routers, apart from that of the load; 0: --seed"`
+	Faults    string `yaml:"faults,omitempty" group:"pool" help:"YAML file of what happens to the engines, and when: slow, stall, kill, restart, drain, join, http, truncate, usage, metrics (go doc goodput/fakeengine/fault); or the list itself, such as '[{at: 30s, replica: 3, join: true}]'"`
 
 	// Prefill and decode on replicas of their own.
 	PrefillReplicas     int           `yaml:"prefill-replicas" group:"pool" help:"replicas that only compute prompts and hand the KV over, as vLLM, llm-d and Dynamo disaggregate prefill and decode; with --decode-replicas, and --replicas is their sum; 0: all do both"`

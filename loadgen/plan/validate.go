@@ -167,6 +167,7 @@ func checkURL(v *checker, text string) {
 func (p *Plan) checkPool(v *checker) {
 	v.within("replicas", p.Replicas, 1, 4096)
 	p.checkGPUs(v)
+	v.ok(p.Autoscale == "" || !p.Split() && p.EngineDP <= 1, "autoscale", "only replicas that work by themselves can be scaled: leave out --prefill-replicas, --decode-replicas and --engine.data-parallel-size")
 	v.within("routers", p.Routers, 1, 256)
 	v.ok(p.Scrape >= 0 && p.Scrape <= time.Hour, "scrape-interval", "%v is not from 0 to 1h", p.Scrape)
 	v.ok(!p.ScrapeStagger || p.Scrape > 0 && p.Routers > 1, "scrape-stagger", "there is nothing to spread without --scrape-interval and more than one of --routers")

@@ -30,6 +30,10 @@ const (
 
 	CounterKVWaits     = "engine_kv_waits"    // requests that were next in a queue and found too few
 	CounterPreemptions = "engine_preemptions" // for want of blocks
+
+	// CounterReplicaTime is how long replicas of a pool that was scaled were there, cold
+	// starts among it, all added up, in milliseconds.
+	CounterReplicaTime = "replica_time_ms"
 )
 
 // DatasetCache is the key of Dataset with what servers could have cached of the prompts

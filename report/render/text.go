@@ -148,6 +148,9 @@ func (r *Report) tail(b *strings.Builder) {
 	if r.Accounts > 0 {
 		fmt.Fprintf(b, "engine     %d preemptions, %d tokens recomputed\n", r.Preemptions, r.Recomputed)
 	}
+	if used, ok := r.Manifest.Counters[record.CounterReplicaTime]; ok {
+		fmt.Fprintf(b, "replicas   %.1f replica-seconds, cold starts among them\n", float64(used)/1000)
+	}
 	if length, ok := r.Drafts.Length(); ok {
 		rate, known := r.Drafts.Rate()
 		fmt.Fprintf(b, "drafts     %d verified, acceptance length %.3g, %s of the tokens accepted\n",

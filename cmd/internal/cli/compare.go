@@ -297,7 +297,7 @@ func printSet(w io.Writer, s *compare.Set, asJSON bool) error {
 // newTrial is a run with what is known of it by its plan.
 func newTrial(p *plan.Plan, arm string, r *render.Report) *compare.Trial {
 	t := &compare.Trial{Arm: arm, Seed: p.Seed, Report: r}
-	if !p.Remote() {
+	if !p.Remote() && p.Autoscale == "" {
 		t.Replicas = answering(p)
 	}
 	return t

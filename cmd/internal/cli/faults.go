@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 
 	"goodput/fakeengine/fault"
 	"goodput/loadgen/clock"
@@ -17,11 +18,15 @@ func readFaults(p *plan.Plan) (fault.Script, []byte, error) {
 	if p.Faults == "" {
 		return nil, nil, nil
 	}
-	text, err := readLimited(p.Faults, plan.MaxFile)
-	if err != nil {
-		return nil, nil, fmt.Errorf("--faults: %w", err)
+	name, text := "on the command line", []byte(p.Faults)
+	if !strings.HasPrefix(strings.TrimSpace(p.Faults), "[") {
+		var err error
+		if text, err = readLimited(p.Faults, plan.MaxFile); err != nil {
+			return nil, nil, fmt.Errorf("--faults: %w", err)
+		}
+		name = p.Faults
 	}
-	script, err := fault.Parse(p.Faults, text)
+	script, err := fault.Parse(name, text)
 	if err != nil {
 		return nil, nil, fmt.Errorf("--faults: %w", err)
 	}

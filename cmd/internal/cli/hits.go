@@ -29,7 +29,7 @@ func cacheBlocks(p *plan.Plan, setup *engineSetup) int {
 
 // poolText says for people what the target in process is.
 func poolText(p *plan.Plan, setup *engineSetup) string {
-	return fmt.Sprintf("%d in-process engines (%s), %s%s", p.Replicas, setup.text, routersText(p), splitText(p, setup))
+	return fmt.Sprintf("%d in-process engines (%s), %s%s", p.Replicas, setup.text, routersText(p), splitText(p, setup)+scaleText(p))
 }
 
 // plannedCached tells, request by request, what an infinite cache would hold;

@@ -208,6 +208,9 @@ func (g gauges) Fire(now clock.Time) {
 	s := g.s
 	out := &monitor.Gauges{At: now, Replicas: make([]monitor.ReplicaGauge, 0, s.pool.Replicas())}
 	for i := range s.pool.Replicas() {
+		if !s.pool.Running(i) {
+			continue
+		}
 		e, l := s.pool.Engine(i).Stats(), s.pool.Load(i)
 		stale := monitor.Unknown
 		if l.AsOf.Known() {

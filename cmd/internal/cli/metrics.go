@@ -159,6 +159,9 @@ func (e *engineSamples) Fire(now clock.Time) {
 func (e *engineSamples) take(now clock.Time) {
 	s := e.s
 	for i := range s.pool.Replicas() {
+		if !s.pool.Running(i) {
+			continue // there is nothing that could tell of itself
+		}
 		st := s.pool.Engine(i).Stats()
 		out := record.UnknownSample()
 		out.At, out.AsOf, out.Arm, out.Trial = now, now, s.arm, s.trial

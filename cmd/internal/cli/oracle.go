@@ -56,7 +56,7 @@ func newOracle(p plan.Plan, c *dispatch.Config) (*oracle, error) {
 	if p.EngineDP > 1 {
 		p.Replicas = p.EngineDP
 	}
-	p.Faults, p.TTFTTimeout, p.RequestTimeout = "", 0, 0
+	p.Autoscale, p.Faults, p.TTFTTimeout, p.RequestTimeout = "", "", 0, 0
 	setup, err := newEngineSetup(&p)
 	if err != nil {
 		return nil, err

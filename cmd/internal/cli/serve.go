@@ -101,6 +101,12 @@ func serve(env *Env, p plan.Plan, o serveOptions) (err error) {
 		Model: o.model, Replicas: answering(&p), Engine: setup.config, Vary: setup.mix.vary(), Step: setup.step, Policy: policy, Loop: loop,
 		BlockBytes: setup.blockBytes,
 	}
+	if c.Scale, err = scaling(&p); err != nil {
+		return err
+	}
+	if c.Scale != nil && o.perPort {
+		return errors.New("--autoscale: the replicas of one router are scaled: leave out --per-replica-ports")
+	}
 	if c.Model == "" {
 		c.Model = p.EngineModel
 	}
@@ -158,7 +164,7 @@ func serve(env *Env, p plan.Plan, o serveOptions) (err error) {
 		defer close(loopDone)
 		loop.Run()
 	}()
-	fmt.Fprintf(env.Stdout, "%d engines: %s%s\n", p.Replicas, setup.text, splitText(&p, &setup))
+	fmt.Fprintf(env.Stdout, "%d engines: %s%s\n", p.Replicas, setup.text, splitText(&p, &setup)+scaleText(&p))
 	err = serveUntilSignal(env, engines, listeners, o.perPort)
 	loop.Stop()
 	<-loopDone

@@ -451,6 +451,7 @@ func (s *session) finish(ended clock.Time) error {
 	}
 	if s.pool != nil {
 		f.Events = faultEvents(s.pool.Faults(), s.pool.Name)
+		s.scaleEvents(&f)
 		stats := s.pool.Stats()
 		e := stats.Engines
 		if s.plan.Client() {
