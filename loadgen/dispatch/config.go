@@ -40,6 +40,8 @@ type Config struct {
 	// ends holds its place for ever unless the target gives it up. 0: the schedule decides.
 	Concurrent int
 	Until      clock.Time
+	// Steered is told, by the loop, of each change that Steer has made; nil: nobody is.
+	Steered func(c RateChange)
 	// Shapes asks for answers of the shape that the next step of a session follows on:
 	// calls of tools if it has their results.
 	Shapes bool

@@ -24,7 +24,7 @@ type Dispatcher struct {
 	canceler target.Canceler // nil if the target cannot cancel
 	patience *patience       // nil: each request is one attempt
 
-	arrivals arrivals
+	arrivals *arrivals
 	warm     warmup
 	flying   flights
 	sessions sessions
@@ -71,7 +71,7 @@ func New(c Config) (*Dispatcher, error) {
 	d := &Dispatcher{cfg: c, ids: traceFamily(c.Identity.Salt), last: clock.Never, cutoff: clock.Never}
 	d.plain = Class{SLO: c.SLO, IgnoreEOS: c.IgnoreEOS, Assign: c.Assign, Priority: c.Priority}
 	d.canceler, _ = c.Target.(target.Canceler)
-	d.arrivals.d, d.places.d = d, d
+	d.arrivals, d.places.d = &arrivals{d: d}, d
 	d.warm.opens = clock.Time(c.Warmup)
 	if c.Client.Active() {
 		if d.patience, err = newPatience(d); err != nil {
@@ -105,8 +105,11 @@ func (e noArrivals) Entity() uint64      { return 0 }
 
 // arrivals is the event of the next arrival. There is never more than one pending.
 type arrivals struct {
-	d    *Dispatcher
-	next schedule.Arrival
+	d       *Dispatcher
+	next    schedule.Arrival
+	planned clock.Time // for next, of the window: when it would be due at the planned rate
+	stretch schedule.Stretch
+	over    bool // another one has taken its place
 }
 
 // Entity is the request's number.
@@ -126,8 +129,8 @@ func (a *arrivals) arrange() bool {
 // that this request does can delay it.
 func (a *arrivals) Fire(now clock.Time) {
 	d := a.d
-	if d.stage != offering {
-		return // interrupted
+	if d.stage != offering || a.over {
+		return // interrupted, or the arrival was moved
 	}
 	due := a.next
 	more := a.arrange()
@@ -373,7 +376,7 @@ func (d *Dispatcher) land(f *flight, row *record.Request) {
 		d.cfg.Monitor.Ended(d.cfg.Loop.Now(), row)
 	}
 	if f.warm {
-		d.warm.landed(&d.arrivals, row.Outcome)
+		d.warm.landed(d.arrivals, row.Outcome)
 	}
 }
 

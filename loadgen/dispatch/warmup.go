@@ -22,15 +22,21 @@ func (w *warmup) arrange(a *arrivals) {
 	case a.next.Warm:
 		w.sent++
 	case w.open:
-		a.next.At += w.opens
+		a.follow(w.opens)
 	case d.cfg.AwaitWarmup && w.sent > 0:
 		w.open, w.held = true, true
 		return
 	default:
 		w.open = true
-		a.next.At += w.opens
+		a.follow(w.opens)
 	}
 	a.d.cfg.Loop.At(a.next.At, clock.RankArrival, a)
+}
+
+// follow makes the next arrival due, whose schedule begins at opens.
+func (a *arrivals) follow(opens clock.Time) {
+	a.planned = a.next.At + opens
+	a.next.At = a.stretch.At(a.planned)
 }
 
 // landed notes the end of a request of the warm-up, and opens the window after the last.
@@ -43,7 +49,7 @@ func (w *warmup) landed(a *arrivals, o record.Outcome) {
 	}
 	w.held = false
 	w.opens = max(w.opens, a.d.cfg.Loop.Now())
-	a.next.At += w.opens
+	a.follow(w.opens)
 	a.d.cfg.Loop.At(a.next.At, clock.RankArrival, a)
 }
 

@@ -35,6 +35,10 @@ type Picture struct {
 	// CPU is what the generator's process takes, in cores.
 	CPU Number `json:"cpu_cores"`
 
+	// RatePercent of the planned rate holds, by RateChanges changes by hand; 0: not known.
+	RatePercent int64 `json:"rate_percent"`
+	RateChanges int64 `json:"rate_changes"`
+
 	// Rates per second of the window: requests sent, successes, those that met the
 	// SLO, output tokens. Attainment is the share of those with an SLO that met it.
 	Offered    Number `json:"offered_rps"`

@@ -118,7 +118,8 @@ type Final struct {
 	Window *Window
 	// Counts is the account of all scheduled requests; nil: not known.
 	Counts *Counts
-	// Events are what happened to the target; nil: nothing is known.
+	// Events are what happened to the target; nil: nothing is known. Those that were
+	// noted on the way need not be among them.
 	Events []Event
 	// Generator is how the process fared that offered the load; nil: nobody watched it.
 	Generator *Generator
@@ -133,7 +134,7 @@ type Final struct {
 }
 
 // Event is something that happened to the target, such as a fault that was asked
-// for.
+// for, or to the load: its rate was changed by hand.
 type Event struct {
 	At clock.Time `json:"at_ns"`
 	// Replica is its name; empty: all of them.
@@ -141,6 +142,26 @@ type Event struct {
 	What    string `json:"what"`
 	// Over: it ended then; otherwise it began.
 	Over bool `json:"over,omitempty"`
+	// Percent of the planned rate holds from then on; 0: it is no change of the rate.
+	Percent int64 `json:"rate_percent,omitempty"`
+}
+
+// RateByHand is What of an event that is a change of the rate.
+const RateByHand = "rate changed by hand"
+
+// Steered counts the changes of the rate by hand, and gives the lowest and the highest
+// share of the planned rate, in per cent, that they led to.
+func (m *Manifest) Steered() (n int, least, most int64) {
+	for _, e := range m.Events {
+		switch {
+		case e.Percent == 0:
+			continue
+		case n == 0:
+			least, most = e.Percent, e.Percent
+		}
+		n, least, most = n+1, min(least, e.Percent), max(most, e.Percent)
+	}
+	return n, least, most
 }
 
 // Window is the measured part of a run: from the end of the warm-up to the last

@@ -125,3 +125,39 @@ func FuzzManifest(f *testing.F) {
 		}
 	})
 }
+
+// TestNotedEventsOutliveACrash: what is noted stands in the manifest before the run ends,
+// and among the events of its end in order of time.
+func TestNotedEventsOutliveACrash(t *testing.T) {
+	dir := t.TempDir()
+	w, err := Create(dir, Meta{RunID: "run"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, percent := range []int64{110, 90} {
+		if err := w.Note(Event{At: clock.Time(10 * (i + 1)), What: RateByHand, Percent: percent}); err != nil {
+			t.Fatal(err)
+		}
+		m, err := readManifest(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, least, most := m.Steered(); n != i+1 || least != percent || most != 110 || m.State != Running {
+			t.Errorf("%d changes to %d … %d, %s", n, least, most, m.State)
+		}
+	}
+	if err := w.Close(Final{Events: []Event{{At: 15, What: "slow", Replica: "1"}}}); err != nil {
+		t.Fatal(err)
+	}
+	m, err := readManifest(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Event{{At: 10, What: RateByHand, Percent: 110}, {At: 15, What: "slow", Replica: "1"}, {At: 20, What: RateByHand, Percent: 90}}
+	if diff := cmp.Diff(want, m.Events); diff != "" {
+		t.Error(diff)
+	}
+	if n, _, _ := (&Manifest{}).Steered(); n != 0 {
+		t.Errorf("%d changes of nothing", n)
+	}
+}

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -363,6 +364,16 @@ func (w *Writer) WriteFile(name string, b []byte) error {
 	return nil
 }
 
+// Note adds an event to the manifest at once, so that a crash does not lose it. It waits
+// for the disk. Calls may not overlap each other or Close.
+func (w *Writer) Note(e Event) error {
+	w.mu.Lock()
+	w.man.Events = append(slices.Clone(w.man.Events), e)
+	man := w.man
+	w.mu.Unlock()
+	return w.writeManifest(man)
+}
+
 // Err is the error that stopped recording, or nil.
 func (w *Writer) Err() error {
 	w.mu.Lock()
@@ -420,7 +431,9 @@ func (w *Writer) finalManifest(f Final) Manifest {
 	if !f.Ended.IsZero() && f.EndedAt.Known() {
 		m.Anchors = append(m.Anchors, Anchor{At: f.EndedAt, Wall: m.Ended})
 	}
-	m.Window, m.Counts, m.Events, m.Generator, m.Shards = f.Window, f.Counts, f.Events, f.Generator, f.Shards
+	m.Window, m.Counts, m.Generator, m.Shards = f.Window, f.Counts, f.Generator, f.Shards
+	m.Events = append(slices.Clone(m.Events), f.Events...)
+	slices.SortStableFunc(m.Events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
 	if w.err == nil {
 		m.Problem = f.Problem
 	}

@@ -49,6 +49,9 @@ func (r *Report) loadText() string {
 	if v, ok := r.Achieved(); ok {
 		fmt.Fprintf(&b, ", achieved %.4g/s", v)
 	}
+	if n, least, most := r.Manifest.Steered(); n > 0 {
+		fmt.Fprintf(&b, "; the rate was changed by hand %d times (to %d … %d %% of the planned)", n, least, most)
+	}
 	return b.String()
 }
 

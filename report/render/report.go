@@ -71,6 +71,9 @@ func (r *Report) Warnings() []string {
 		warn("closed loop: a slow server lowers the load, so that its latencies leave out the waiting that users would have had; use --request-rate to compare servers")
 	}
 	m := &r.Manifest
+	if n, _, _ := m.Steered(); n > 0 {
+		warn("the rate was changed by hand, so that these are the figures of several rates and not of the planned one: they are no trial of a knee, gates refuse them, and --config repeats the run without the changes")
+	}
 	if n := m.Counters[record.CounterCapQueued]; n > 0 {
 		warn("%d requests waited for a place under --max-concurrency %s (at most %d at a time): they left later than scheduled; their latency counts from the intended time, and client_queue is the wait",
 			n, m.Load[record.LoadMost], m.Counters[record.CounterCapLongest])

@@ -50,6 +50,9 @@ type Options struct {
 	// stays until whoever runs the program ends it. nil: there is no load to stop, and
 	// q ends the view.
 	Stop func()
+	// Steer adds so many points, in per cent of the planned rate, to the rate of the
+	// arrivals to come. nil: + and - are of the window, as < and > always are.
+	Steer func(points int64)
 	// Save keeps what is seen, and says where. nil: that is not possible.
 	Save func(Shot) (where string, err error)
 	// Stale reports, once, that the terminal has missed parts of frames, so that it is
@@ -173,12 +176,28 @@ func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.MouseMsg:
 		return m.mouse(msg), nil
 	case tea.KeyMsg:
-		if m.typing {
-			return m.typeKey(msg), nil
-		}
-		return m.key(msg)
+		return m.keyed(msg)
 	}
 	return m, nil
+}
+
+// keyed takes keys. Characters that were read at once, as a slow program finds them, are
+// as many keys, unless they were pasted.
+func (m Model) keyed(msg tea.KeyMsg) (tea.Model, tea.Cmd) {
+	if m.typing {
+		return m.typeKey(msg), nil
+	}
+	if msg.Type != tea.KeyRunes || len(msg.Runes) < 2 || msg.Paste {
+		return m.key(msg)
+	}
+	var next tea.Model = m
+	var cmds []tea.Cmd
+	for _, r := range msg.Runes {
+		var cmd tea.Cmd
+		next, cmd = next.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}, Alt: msg.Alt})
+		cmds = append(cmds, cmd)
+	}
+	return next, tea.Sequence(cmds...)
 }
 
 // mouse chooses tabs by clicks, and rows by the wheel.
@@ -267,10 +286,19 @@ func (m Model) key(msg tea.KeyMsg) (tea.Model, tea.Cmd) {
 		m.help = !m.help
 	case "p", " ":
 		m.paused = !m.paused
-	case "+", "=":
-		m.window = min(m.window+1, len(windows())-1)
-	case "-":
-		m.window = max(m.window-1, 0)
+	case "+", "=", "-":
+		by := 1
+		if k == "-" {
+			by = -1
+		}
+		if m.opt.Steer == nil {
+			return m.widen(by), nil
+		}
+		return m, m.steer(int64(by) * points)
+	case ">", ".":
+		return m.widen(1), nil
+	case "<", ",":
+		return m.widen(-1), nil
 	case "/":
 		m.typing, m.typed = true, []rune(m.filter.String())
 	case "s":
@@ -300,6 +328,22 @@ func (m Model) key(msg tea.KeyMsg) (tea.Model, tea.Cmd) {
 		m.opened, m.help = false, false
 	}
 	return m, nil
+}
+
+// points of the planned rate are what a key changes it by.
+const points = 10
+
+// widen makes the window longer or shorter.
+func (m Model) widen(by int) Model {
+	m.window = min(max(m.window+by, 0), len(windows())-1)
+	return m
+}
+
+func (m Model) steer(by int64) tea.Cmd {
+	return func() tea.Msg {
+		m.opt.Steer(by)
+		return nil
+	}
 }
 
 func (m Model) quit() (tea.Model, tea.Cmd) {

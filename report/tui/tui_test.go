@@ -255,7 +255,7 @@ func TestProgramPutsTheTerminalBack(t *testing.T) {
 	in, keys := io.Pipe()
 	var out bytes.Buffer
 	p := tui.Start(tui.New(fixed{pic: seeded()}, tui.Options{Colors: termenv.Ascii}), in, &out)
-	for _, k := range []string{"2", "q"} { // keys that come at once are one text
+	for _, k := range []string{"2", "3q"} {
 		if _, err := keys.Write([]byte(k)); err != nil {
 			t.Fatal(err)
 		}
@@ -298,5 +298,46 @@ func BenchmarkView(b *testing.B) {
 				_ = m.View()
 			}
 		})
+	}
+}
+
+// TestSteerKeys: + and - change the rate only where that was allowed, and what the picture
+// says of it is always in sight.
+func TestSteerKeys(t *testing.T) {
+	p := seeded()
+	p.RatePercent, p.RateChanges = 120, 2
+	var points []int64
+	m := shown(120, 40, tui.Options{Colors: termenv.Ascii, Steer: func(by int64) { points = append(points, by) }}, p)
+	for _, k := range []string{"+", "=", "-", ">", "<", "<"} {
+		var cmd tea.Cmd
+		if m, cmd = m.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(k)}); cmd != nil {
+			cmd()
+		}
+	}
+	if diff := cmp.Diff([]int64{10, 10, -10}, points); diff != "" {
+		t.Error(diff)
+	}
+	for i := range tui.OfRun() {
+		if v := press(m, fmt.Sprint(i+1)).View(); !strings.Contains(v, "rate 120 % of the planned, by hand") || !strings.Contains(v, "last 30 s") || !strings.Contains(v, "+/- rate") {
+			t.Error(v)
+		}
+	}
+	if v := press(m, "?").View(); !strings.Contains(v, "10 % of the planned more or less") {
+		t.Error(v)
+	}
+	if v := press(shown(120, 40, tui.Options{Colors: termenv.Ascii}, seeded()), "-").View(); !strings.Contains(v, "last 30 s") || strings.Contains(v, "by hand") {
+		t.Error(v)
+	}
+}
+
+// TestKeysAtOnce: a program that reads late finds several keys in one text.
+func TestKeysAtOnce(t *testing.T) {
+	m := shown(120, 40, tui.Options{Colors: termenv.Ascii}, seeded(), "3--/class=chat")
+	if v := m.View(); !strings.Contains(v, "[3 Spans]") || !strings.Contains(v, "last 10 s") || !strings.Contains(v, "text): class=chat") {
+		t.Error(v)
+	}
+	pasted, _ := shown(120, 40, tui.Options{Colors: termenv.Ascii}, seeded()).Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("3q"), Paste: true})
+	if v := pasted.View(); !strings.Contains(v, "[1 Overview]") {
+		t.Error(v)
 	}
 }

@@ -151,6 +151,9 @@ func (m *Model) generator() string {
 	}
 	lag := k.write(lagInk(p.Lag.P99), span(p.Lag.P99))
 	s := k.write(dim, " generator ") + " lag p99 " + lag + "   CPU " + cpu
+	if p.RateChanges > 0 {
+		s += k.write(warn, fmt.Sprintf("   rate %d %% of the planned, by hand", p.RatePercent))
+	}
 	if p.Lost > 0 {
 		s += k.write(warn, fmt.Sprintf("   view missed %d events", p.Lost))
 	}
@@ -179,6 +182,9 @@ func (m *Model) keys() string {
 		return " " + m.inks.write(i, s)
 	}
 	s := "? help  p pause  +/- window  / filter  s save  "
+	if m.opt.Steer != nil {
+		s = "? help  p pause  +/- rate  </> window  / filter  s save  "
+	}
 	switch m.screen {
 	case Requests:
 		s += "f slowest/failed  ↑↓ enter  "
@@ -204,9 +210,14 @@ func (m *Model) helpText() []string {
 	if m.opt.Stop != nil {
 		quit = "drain, then report; twice: stop now"
 	}
+	window := [2]string{"+ and -", "longer, shorter window: 10 s to 5 min of run time"}
+	if m.opt.Steer != nil {
+		out = append(out, "   "+k.write(accent, fit("+ and -", 20))+"  "+fmt.Sprintf("rate of the arrivals to come: %d %% of the planned more or less", points))
+		window[0] = "> and <"
+	}
 	for _, l := range [][2]string{
 		{"1 to " + fmt.Sprint(len(m.opt.Screens)) + ", tab, click", "choose a screen"},
-		{"+ and -", "longer, shorter window: 10 s to 5 min of run time"},
+		window,
 		{"p", "pause the view; the load goes on"},
 		{"/", "filter by class, tenant, arm, replica, outcome; esc: all"},
 		{"s", "save what is seen as JSON, text and SVG"},

@@ -21,15 +21,17 @@ import (
 
 // liveFlags say who looks on while a run goes on.
 type liveFlags struct {
-	tui    bool
-	listen string
-	held   *heldBack // stderr, which a view of the whole screen keeps back
+	tui     bool
+	control bool // the rate can be changed on the screen
+	listen  string
+	held    *heldBack // stderr, which a view of the whole screen keeps back
 	// elsewhere, if not nil, is given the run for a view that others have made.
 	elsewhere func(*board)
 }
 
 func (l *liveFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&l.tui, "tui", false, "show the run on the whole terminal while it goes on (? for the keys); in process, without --speed, at speed 1; lines if there is no terminal")
+	c.Flags().BoolVar(&l.control, "tui-control", false, "let + and - on the screen of --tui change the rate of the arrivals to come, by 10 % of the planned rate each; the run tells of it, and gates refuse such a run")
 	c.Flags().StringVar(&l.listen, "monitor-listen", "", "serve the state of the run at this address, such as 127.0.0.1:9100: /snapshot and /stream (JSON), /metrics (Prometheus); goodput watch http://… shows it")
 }
 
@@ -47,6 +49,9 @@ func (l *liveFlags) hold(env *Env) {
 	}
 	if env.Screen == nil {
 		fmt.Fprintln(env.Stderr, "goodput: --tui: input or output is no terminal: progress comes in lines")
+		if l.control {
+			fmt.Fprintln(env.Stderr, "goodput: --tui-control: without a screen nothing changes the rate")
+		}
 		l.tui = false
 		return
 	}
@@ -127,6 +132,7 @@ func (b *board) Picture(q monitor.Query) (monitor.Picture, error) {
 	}
 	p := b.Board.Picture(b.s.monitor, at, q)
 	p.Lost, p.CPU = b.feed.Lost(), b.cpu.cores()
+	p.RatePercent, p.RateChanges = b.s.steering.rate()
 	return p, nil
 }
 
@@ -149,7 +155,7 @@ func (v *views) show(env *Env, s *session) (stop func()) {
 		s.live.held.hold()
 		p, closeScreen := showOn(env, func(stale func() bool) tui.Model {
 			return tui.New(v.boards[0], tui.Options{
-				Colors: tui.Colors(env.Getenv), Stop: s.dispatcher.Interrupt, Stale: stale, Save: saver(s.dir),
+				Colors: tui.Colors(env.Getenv), Stop: s.dispatcher.Interrupt, Steer: s.steerer(), Stale: stale, Save: saver(s.dir),
 			})
 		})
 		ends = append(ends, func() {
@@ -171,6 +177,14 @@ func (v *views) show(env *Env, s *session) (stop func()) {
 			end()
 		}
 	})
+}
+
+// steerer changes the rate, if that was allowed.
+func (s *session) steerer() func(points int64) {
+	if s.steering == nil {
+		return nil
+	}
+	return s.dispatcher.Steer
 }
 
 // saver keeps what is seen in dir.

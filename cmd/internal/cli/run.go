@@ -62,6 +62,9 @@ are read back from there.`,
 			if _, err := vllmSetup(&p); err != nil {
 				return err
 			}
+			if err := live.checkSteering(&p); err != nil {
+				return err
+			}
 			live.pace(&p, flags.flag("speed"))
 			live.hold(env)
 			flags.warnIgnored(env.Stderr)
@@ -111,7 +114,7 @@ are read back from there.`,
 	c.Flags().BoolVar(&dryRun, "plan", false, "print what to expect of the load, such as its lengths and hits in prefix caches, and stop")
 	addDirect(c, &direct)
 	live.add(c)
-	flags.also = []string{"json", "print-plan", "plan", "direct", "tui", "monitor-listen"}
+	flags.also = []string{"json", "print-plan", "plan", "direct", "tui", "tui-control", "monitor-listen"}
 	return c
 }
 
@@ -121,7 +124,7 @@ func runDirect(env *Env, flags *planFlags, p *plan.Plan, direct []string, live l
 	switch {
 	case !p.Remote():
 		return errNoRouter
-	case live.tui || live.listen != "":
+	case live.tui || live.control || live.listen != "":
 		return errors.New("--direct: it makes two runs, which --tui and --monitor-listen do not show: leave them out, or use goodput compare")
 	}
 	x, err := flags.comparison(env, []arm{{name: viaArm}, directArm(direct)}, 1)

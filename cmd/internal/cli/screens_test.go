@@ -132,7 +132,7 @@ func first[T any](list []T) []T { return list[:min(len(list), screenH)] }
 func quiet(t *testing.T, args ...string) {
 	t.Helper()
 	var out bytes.Buffer
-	if code := Main(Env{Args: args, Stdout: &out, Stderr: &out, Getenv: func(string) string { return "" }}); code != exitOK {
+	if code := Main(Env{Args: args, Stdout: &out, Stderr: io.Discard, Getenv: func(string) string { return "" }}); code != exitOK {
 		t.Fatalf("%v: exit code %d: %s", args, code, out.String())
 	}
 }

@@ -68,6 +68,7 @@ type session struct {
 	dispatcher *dispatch.Dispatcher
 	monitor    *monitor.Monitor
 	live       liveFlags
+	steering   *steering // nil: the rate stays as planned
 	views      *views
 	epoch      time.Time // wall time of instant 0; zero in virtual time
 }
@@ -282,6 +283,10 @@ func (s *session) open(env *Env) error {
 		PoolCached:    poolCached(load.set, s.plan.EngineBlockSize, s.kvBlocks),
 		Record:        s.writer.Write, Monitor: s.monitor, Finished: s.loop.Stop,
 	}
+	if s.live.control {
+		s.steering = newSteering(s.writer.Note)
+		c.Steered = s.steering.changed
+	}
 	limitPlaces(&c, &s.plan)
 	if m := mixOf(s.set); m != nil {
 		if c.Classes, err = m.classes(load.first); err != nil {
@@ -481,7 +486,7 @@ func (s *session) finish(ended clock.Time) error {
 		f.Counters["session_steps_unsent"] = s.dispatcher.SessionCounts().StepsUnsent
 		f.Counters[record.CounterSessionsDropped], lost = s.ended.Close()
 	}
-	lost = errors.Join(lost, s.writeSpans(f.Counters), s.closeMetrics(f.Counters))
+	lost = errors.Join(lost, s.steering.close(), s.writeSpans(f.Counters), s.closeMetrics(f.Counters))
 	if err := errors.Join(lost, s.writer.Close(f)); err != nil {
 		return exitf(exitInvalid, "recording %s: %w", s.dir, err)
 	}

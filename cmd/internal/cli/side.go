@@ -214,6 +214,9 @@ func problem(t *compare.Trial, r *sideRun) string {
 	if h := t.Report.Health; !h.Valid() && (h.Verdict != health.TooFewSamples || t.Report.Scheduled == 0) {
 		return fmt.Sprintf("%s is invalid (%s): %s", r.dir, h.Verdict, strings.Join(h.Why, "; "))
 	}
+	if n, _, _ := t.Report.Manifest.Steered(); n > 0 {
+		return fmt.Sprintf("the rate of %s was changed by hand (%d times): it did not have the load of its plan; run it again without --tui-control", r.dir, n)
+	}
 	if state := t.Report.Manifest.State; state != record.Complete {
 		return fmt.Sprintf("%s is not complete (%s): run it again", r.dir, state)
 	}
