@@ -8,7 +8,12 @@
 // What engines report is scraped from their /metrics, under the names of vLLM and
 // SGLang. Backends that can't be connected to are left out for a while.
 //
-// It retries nothing, keeps no queue and makes no spans. Rules that need to be told
+// With a picker (package extproc) it goes where that says instead, with the headers and the
+// body that it wants, and shows it the answer. Backends are known to it by their addresses;
+// one that a picker names and that is no backend is never connected to. If a connection
+// fails, the next endpoint of the picker's list is tried.
+//
+// It retries nothing else, keeps no queue and makes no spans. Rules that need to be told
 // what engines have cached or which adapters they hold can't be used: no backend
 // tells that over HTTP.
 package proxy

@@ -34,6 +34,16 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 		refuse(w, http.StatusBadRequest, err.Error())
 		return
 	}
+	via = strings.Join(append(hops, p.id), ", ")
+	if p.picker != nil {
+		p.asking(w, in, route, body, via)
+		return
+	}
+	p.byRule(w, in, route, body, via)
+}
+
+// byRule sends a request where the policy says.
+func (p *Proxy) byRule(w http.ResponseWriter, in *http.Request, route *router.Request, body content, via string) {
 	id, ok := p.pick(route)
 	if !ok {
 		w.Header().Set("Retry-After", "1")
@@ -43,7 +53,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	x := &exchange{proxy: p, route: route, id: id, end: router.End{FirstToken: clock.Never}}
 	defer x.leave()
 	w.Header().Set(headerReplica, p.backends[id].name)
-	x.forward(w, in, body, strings.Join(append(hops, p.id), ", "))
+	x.forward(w, in, body.reader(), via)
 }
 
 // exchange is one request at one backend.
@@ -76,16 +86,13 @@ func passOn(to, from http.Header) {
 	}
 }
 
-// forward sends the request and copies the answer.
-func (x *exchange) forward(w http.ResponseWriter, in *http.Request, body io.Reader, via string) {
-	ctx, cancel := context.WithCancel(in.Context())
-	defer cancel()
+// outgoing is the request as the backend gets it.
+func (x *exchange) outgoing(ctx context.Context, in *http.Request, body io.Reader, via string) (*http.Request, error) {
 	to := *x.proxy.backends[x.id].base
 	to.Path, to.RawQuery = to.Path+in.URL.Path, in.URL.RawQuery
 	out, err := http.NewRequestWithContext(ctx, in.Method, to.String(), body)
 	if err != nil {
-		refuse(w, http.StatusBadRequest, err.Error())
-		return
+		return nil, err
 	}
 	passOn(out.Header, in.Header)
 	out.Header.Set(headerVia, via)
@@ -94,6 +101,18 @@ func (x *exchange) forward(w http.ResponseWriter, in *http.Request, body io.Read
 	}
 	if _, named := out.Header["User-Agent"]; !named {
 		out.Header["User-Agent"] = nil // the transport would add its own
+	}
+	return out, nil
+}
+
+// forward sends the request and copies the answer.
+func (x *exchange) forward(w http.ResponseWriter, in *http.Request, body io.Reader, via string) {
+	ctx, cancel := context.WithCancel(in.Context())
+	defer cancel()
+	out, err := x.outgoing(ctx, in, body, via)
+	if err != nil {
+		refuse(w, http.StatusBadRequest, err.Error())
+		return
 	}
 	resp, err := x.proxy.transport.RoundTrip(out)
 	if err != nil {
@@ -129,10 +148,7 @@ func (x *exchange) copy(w http.ResponseWriter, resp *http.Response) {
 	for {
 		n, err := resp.Body.Read(buf)
 		if n > 0 {
-			if !x.end.FirstToken.Known() && resp.StatusCode == http.StatusOK {
-				x.end.FirstToken = x.proxy.answered(x.route, x.id)
-			}
-			x.end.Out += bytes.Count(buf[:n], dataPrefix) // about one token each
+			x.saw(buf[:n])
 			if _, werr := w.Write(buf[:n]); werr != nil {
 				x.end.Status = 0 // the client has left
 				return
@@ -151,6 +167,14 @@ func (x *exchange) copy(w http.ResponseWriter, resp *http.Response) {
 			panic(http.ErrAbortHandler)
 		}
 	}
+}
+
+// saw notes that a piece of the answer came.
+func (x *exchange) saw(piece []byte) {
+	if !x.end.FirstToken.Known() && x.end.Status == http.StatusOK {
+		x.end.FirstToken = x.proxy.answered(x.route, x.id)
+	}
+	x.end.Out += bytes.Count(piece, dataPrefix) // about one token each
 }
 
 // dataPrefix begins an event of a stream.

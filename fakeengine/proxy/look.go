@@ -40,28 +40,43 @@ type asked struct {
 }
 
 // look reads what the rules want to know, and returns the body as it came.
-func (p *Proxy) look(in *http.Request) (*router.Request, io.Reader, error) {
+func (p *Proxy) look(in *http.Request) (*router.Request, content, error) {
 	r := &router.Request{Block: block, InTokens: 1, MaxOut: 1}
 	if s := in.Header.Get(headerSession); s != "" {
 		r.Session = max(1, xxhash.Sum64String(s))
 	}
 	if in.Method != http.MethodPost || in.ContentLength == 0 {
-		return r, in.Body, nil
+		return r, content{rest: in.Body, none: in.ContentLength == 0}, nil
 	}
 	head, err := io.ReadAll(io.LimitReader(in.Body, maxLook))
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading the request: %w", err)
+		return nil, content{}, fmt.Errorf("reading the request: %w", err)
 	}
 	r.InTokens = max(1, len(head)/4)
 	if len(head) == maxLook {
-		return r, io.MultiReader(bytes.NewReader(head), in.Body), nil
+		return r, content{head: head, rest: in.Body}, nil
 	}
 	// A body that is not JSON goes through: the backend has the right words for it.
 	var a asked
 	if json.Unmarshal(head, &a) == nil {
 		p.fill(r, &a)
 	}
-	return r, bytes.NewReader(head), nil
+	return r, content{head: head}, nil
+}
+
+// content is the body of a request: what was looked into, and the rest; rest nil: there
+// is none, and the body can be read again.
+type content struct {
+	head []byte
+	rest io.Reader
+	none bool // there is no body
+}
+
+func (c content) reader() io.Reader {
+	if c.rest == nil {
+		return bytes.NewReader(c.head)
+	}
+	return io.MultiReader(bytes.NewReader(c.head), c.rest)
 }
 
 // fill sets what a body says.

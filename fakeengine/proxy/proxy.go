@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"goodput/fakeengine/proxy/extproc"
 	"goodput/fakeengine/router"
 	"goodput/loadgen/clock"
 )
@@ -28,6 +30,12 @@ type Config struct {
 	Scrape time.Duration
 	// Cooldown is how long a backend that could not be connected to is left out; 0: 5 s.
 	Cooldown time.Duration
+	// Picker is asked where each request should go; nil: Policy says. With it, Policy is
+	// only for requests of which the picker could not be asked, if FailOpen.
+	Picker *extproc.Client
+	// FailOpen sends requests by Policy of which the picker could not be asked, instead of
+	// refusing them.
+	FailOpen bool
 	// ID names this proxy among those that a request may pass; it must be unlike those
 	// of others.
 	ID string
@@ -40,6 +48,9 @@ type Proxy struct {
 	stamp     clock.Stamper
 	cooldown  time.Duration
 	id        string
+	picker    *extproc.Client // nil: none
+	failOpen  bool
+	picks     picks
 
 	mu    sync.Mutex // of all below: the rules are made for one goroutine
 	fleet *router.Fleet
@@ -55,6 +66,7 @@ type Proxy struct {
 type backend struct {
 	base *url.URL
 	name string // its number, for the response header
+	addr string // host and port, by which pickers know it
 }
 
 // report is what a backend said of itself last.
@@ -86,6 +98,7 @@ func New(c Config) (*Proxy, error) {
 		return nil, errors.New("the interval of scrapes and the cool-down can't be negative")
 	}
 	p := &Proxy{
+		picker: c.Picker, failOpen: c.FailOpen,
 		stamp: c.Stamp, cooldown: c.Cooldown, id: c.ID, seen: make([]report, len(c.Backends)), until: make([]clock.Time, len(c.Backends)),
 		transport: &http.Transport{
 			MaxIdleConnsPerHost: 1024, IdleConnTimeout: 90 * time.Second, DisableCompression: true,
@@ -96,11 +109,11 @@ func New(c Config) (*Proxy, error) {
 		p.cooldown = 5 * time.Second
 	}
 	for i, text := range c.Backends {
-		base, err := url.Parse(strings.TrimRight(text, "/"))
-		if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.RawQuery != "" || base.User != nil {
-			return nil, fmt.Errorf("%q is not the URL of a backend: write it as http://127.0.0.1:9001", text)
+		base, err := parseBackend(text)
+		if err != nil {
+			return nil, err
 		}
-		p.backends = append(p.backends, backend{base, strconv.Itoa(i)})
+		p.backends = append(p.backends, backend{base, strconv.Itoa(i), hostPort(base)})
 		p.seen[i].at = clock.Never
 	}
 	var err error
@@ -124,6 +137,15 @@ func New(c Config) (*Proxy, error) {
 	return p, nil
 }
 
+// parseBackend reads a base URL.
+func parseBackend(text string) (*url.URL, error) {
+	base, err := url.Parse(strings.TrimRight(text, "/"))
+	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.RawQuery != "" || base.User != nil {
+		return nil, fmt.Errorf("%q is not the URL of a backend: write it as http://127.0.0.1:9001", text)
+	}
+	return base, nil
+}
+
 // Close ends the scrapes and closes idle connections. Requests under way go on.
 func (p *Proxy) Close() {
 	p.stop()
@@ -142,6 +164,30 @@ func (p *Proxy) Loads() []router.Load {
 		out[i] = p.fleet.Load(i)
 	}
 	return out
+}
+
+// hostPort is where a URL leads.
+func hostPort(u *url.URL) string {
+	switch {
+	case u.Port() != "":
+		return u.Host
+	case u.Scheme == "https":
+		return net.JoinHostPort(u.Hostname(), "443")
+	}
+	return net.JoinHostPort(u.Hostname(), "80")
+}
+
+// Endpoints are the addresses of backends by which pickers know them.
+func Endpoints(backends []string) ([]string, error) {
+	out := make([]string, len(backends))
+	for i, text := range backends {
+		base, err := parseBackend(text)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = hostPort(base)
+	}
+	return out, nil
 }
 
 // observe is what the router sees of a backend; mu is held.

@@ -55,7 +55,7 @@ var client = &http.Transport{DisableCompression: true}
 
 func post(t *testing.T, url, body string, header http.Header) *http.Response {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patient)
 	t.Cleanup(cancel)
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
 	if err != nil {

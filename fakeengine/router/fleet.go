@@ -119,6 +119,12 @@ func (f *Fleet) Pick(r *Request) int {
 		return None
 	}
 	id := up[i].ID
+	f.Place(r, id)
+	return id
+}
+
+// Place charges r to replica id, which something else than the policy chose, until Done.
+func (f *Fleet) Place(r *Request, id int) {
 	l := &f.loads[id]
 	l.Outstanding++
 	l.Since++
@@ -126,7 +132,6 @@ func (f *Fleet) Pick(r *Request) int {
 	if f.learner != nil {
 		f.learner.Placed(r, id)
 	}
-	return id
 }
 
 // serving lists the replicas that are up.

@@ -24,6 +24,7 @@ type proxyOptions struct {
 	backends         []string
 	scrape, cooldown time.Duration
 	seed             uint64
+	picker           pickerOptions
 }
 
 func newProxy(env *Env) *cobra.Command {
@@ -37,8 +38,12 @@ answer, passes traceparent on as it came, and breaks a stream off where the back
 did. It stops in good order on Ctrl-C or SIGTERM.
 
 Prompts are compared by their text, 64 bytes to a block. Sessions are told by the
-header X-Session-Id. Loads of engines come from the /metrics of vLLM or SGLang.`,
+header X-Session-Id. Loads of engines come from the /metrics of vLLM or SGLang.
+
+With --ext-proc an endpoint picker chooses instead, such as the llm-d router: it is
+asked as Envoy would, and may pick among the backends, whose addresses it is told.`,
 		Example: `  goodput proxy --router prefix-hash --backend http://127.0.0.1:9001 --backend http://127.0.0.1:9002
+  goodput proxy --ext-proc 127.0.0.1:9002 --backend http://127.0.0.1:9001 --backend http://127.0.0.1:9002
   goodput proxy --router kv-queue:own=1 --scrape-interval 200ms --backend http://127.0.0.1:9001 --backend http://127.0.0.1:9002`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -53,6 +58,7 @@ header X-Session-Id. Loads of engines come from the /metrics of vLLM or SGLang.`
 	c.Flags().StringArrayVar(&o.backends, "backend", nil, "base URL of a server, such as http://127.0.0.1:9001; repeatable")
 	c.Flags().DurationVar(&o.scrape, "scrape-interval", time.Second, "how often the backends' /metrics are read, for rules that look at them")
 	c.Flags().DurationVar(&o.cooldown, "cooldown", 5*time.Second, "how long a backend that can't be connected to is left out")
+	o.picker.add(c)
 	c.Flags().Uint64Var(&o.seed, "seed", 0, "root of the rule's random choices")
 	c.Flags().SortFlags = false
 	return c
@@ -75,6 +81,13 @@ func runProxy(env *Env, o proxyOptions) error {
 	if err != nil {
 		return err
 	}
+	picker, err := o.picker.client(o.backends)
+	if err != nil {
+		return err
+	}
+	if picker != nil {
+		defer func() { _ = picker.Close() }() // nobody asks it any more
+	}
 	listeners, err := listen(o.listen, false, 1)
 	if err != nil {
 		return err
@@ -84,14 +97,19 @@ func runProxy(env *Env, o proxyOptions) error {
 	id := rng.New(o.seed, l.Addr().String()+epoch.String(), 0)
 	p, err := proxy.New(proxy.Config{
 		Policy: policy, Backends: o.backends, Stamp: loop, Scrape: o.scrape, Cooldown: o.cooldown,
+		Picker: picker, FailOpen: o.picker.open,
 		ID: strconv.FormatUint(id.Uint64(), 36),
 	})
 	if err != nil {
 		return errors.Join(fmt.Errorf("--backend, --router: %w", err), l.Close())
 	}
 	defer p.Close()
-	fmt.Fprintf(env.Stdout, "%d backends: %s, router %s\n", len(o.backends), strings.Join(o.backends, " "), policy)
-	return proxyUntilSignal(env, p, l)
+	fmt.Fprintf(env.Stdout, "%d backends: %s, %s\n", len(o.backends), strings.Join(o.backends, " "), o.picker.text(policy))
+	err = proxyUntilSignal(env, p, l)
+	if picker != nil {
+		fmt.Fprintln(env.Stdout, pickerCounts(picker, p))
+	}
+	return err
 }
 
 // proxyUntilSignal serves until a signal comes or the listener fails.
