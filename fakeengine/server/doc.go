@@ -9,7 +9,9 @@
 // # Time
 //
 // The engines run on the loop. A handler is an ordinary goroutine: it posts its
-// request into the loop and waits for a note that more tokens have been made.
+// request into the loop and waits for a note that more tokens have been made. With
+// ConnContext, streams over HTTP/1.1 are sent by a few goroutines for all of them, past
+// net/http and without waiting, and a handler has to act only if its client does not read.
 // Tokens are made at the ends of engine steps, which are absolute instants, so a
 // stream does not drift however late single chunks are. All figures, those of
 // the metrics and of the log too, are in loop time: on a loop of speed 10 they

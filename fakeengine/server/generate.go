@@ -47,6 +47,8 @@ type exchange struct {
 	key   uint64 // names the answer's text
 	birth int64  // Unix seconds
 	truth truth  // what all choices have in common
+
+	greeted bool // the role has gone out, or has no event
 }
 
 // generate serves one request for text.
@@ -94,7 +96,7 @@ func (x *exchange) settle() {
 }
 
 func (s *Server) recycle(st *stream) {
-	st.rc = nil
+	st.rc, st.ride = nil, ride{}
 	if cap(st.buf) > keptBuffer {
 		st.buf = nil
 	}
@@ -264,18 +266,17 @@ func (x *exchange) stream(box mailbox) (final mailbox, done bool) {
 	if st.rc.Flush() != nil {
 		return st.giveUp(), true
 	}
-	greeted := x.truth.api == completions
+	x.greeted = x.truth.api == completions
+	if on := laneOf(x.r); on != nil {
+		return x.ride(x.r.Context(), on)
+	}
 	for !box.aborted {
 		st.buf = st.buf[:0]
-		more, broken := x.lay(&greeted)
-		end := box.ended && !more
-		if end {
-			st.buf = st.events.appendEnd(st.buf, x.usage(box.factor))
-		}
-		if len(st.buf) > 0 && !x.send() || broken {
+		more, state := x.fill(&box)
+		if len(st.buf) > 0 && !x.send() || state == broken {
 			return st.giveUp(), true
 		}
-		if end {
+		if state == ended {
 			break
 		}
 		if !more {
@@ -285,10 +286,24 @@ func (x *exchange) stream(box mailbox) (final mailbox, done bool) {
 	return box, false
 }
 
-// lay puts the events of up to maxBatch tokens, and some, into the buffer. It
-// reports whether it had to leave tokens, and whether a fault wants the last event
-// broken off, as it is then.
-func (x *exchange) lay(greeted *bool) (more, broken bool) {
+// fill adds to the buffer the events of up to maxBatch tokens, and some, and the end
+// if it is there. It reports whether it had to leave tokens, and what is to come when
+// the buffer is sent.
+func (x *exchange) fill(box *mailbox) (more bool, state ending) {
+	more, cut := x.lay()
+	switch {
+	case cut:
+		return false, broken
+	case box.ended && !more:
+		x.st.buf = x.st.events.appendEnd(x.st.buf, x.usage(box.factor))
+		return false, ended
+	}
+	return more, goesOn
+}
+
+// lay adds the events of tokens to the buffer. It reports whether it had to leave
+// some, and whether a fault wants the last event broken off, as it is then.
+func (x *exchange) lay() (more, cut bool) {
 	st, room := x.st, maxBatch
 	for i := range st.choices {
 		c := &st.choices[i]
@@ -296,8 +311,8 @@ func (x *exchange) lay(greeted *bool) (more, broken bool) {
 			if room <= 0 {
 				return true, false
 			}
-			if !*greeted {
-				*greeted = true
+			if !x.greeted {
+				x.greeted = true
 				for j := range st.choices {
 					st.buf = st.events.appendRole(st.buf, &st.choices[j].script)
 				}
@@ -315,8 +330,7 @@ func (x *exchange) lay(greeted *bool) (more, broken bool) {
 	return false, false
 }
 
-// send writes the buffer, after which the client has what was laid out. It stamps
-// the write that held a choice's first token, and the one that held its last.
+// send writes the buffer.
 func (x *exchange) send() bool {
 	if _, err := x.w.Write(x.st.buf); err != nil {
 		return false
@@ -324,6 +338,13 @@ func (x *exchange) send() bool {
 	if x.st.rc.Flush() != nil {
 		return false
 	}
+	x.mark()
+	return true
+}
+
+// mark notes that the client has what was laid out. It stamps the write that held a
+// choice's first token, and the one that held its last.
+func (x *exchange) mark() {
 	now := clock.Never
 	for i := range x.st.choices {
 		c := &x.st.choices[i]
@@ -339,7 +360,6 @@ func (x *exchange) send() bool {
 			c.lastSent = now
 		}
 	}
-	return true
 }
 
 // usage is the count of tokens after the end, as a fault would have it; nil if it

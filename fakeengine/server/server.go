@@ -113,6 +113,7 @@ type Server struct {
 	spanCount atomic.Uint64
 	numbers   atomic.Uint64 // of sequences and of generated request ids
 	streams   sync.Pool     // of *stream
+	senders   senders
 
 	// These belong to the loop's goroutine.
 	fleet    *router.Fleet
@@ -171,6 +172,7 @@ func New(c Config) (*Server, error) {
 		started: now.Unix(), salt: mix(uint64(now.UnixNano())),
 		kvFull: c.KVFull, truth: newTruthLog(c.Truth), live: make(map[*stream]struct{}),
 		drained: make(chan struct{}), closed: make(chan struct{}),
+		senders: senders{most: halfOfProcessors()},
 	}
 	s.streams.New = func() any { return &stream{srv: s, note: make(chan struct{}, 1)} }
 	replicas, err := s.prepareScale(&c)

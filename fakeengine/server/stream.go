@@ -15,7 +15,8 @@ import (
 // the counts in the mailbox and leaves a note.
 //
 // The handler owns a stream until it posts it and again after the mailbox says
-// ended; in between the loop owns everything but the mailbox.
+// ended; in between the loop owns everything but the mailbox. What is the handler's may
+// be lent to the senders meanwhile, see ride.
 type stream struct {
 	srv    *Server
 	pinned int // the replica it must go to; anyReplica: the policy picks
@@ -45,6 +46,8 @@ type stream struct {
 	note chan struct{} // there is something new in the mailbox, or in a choice
 
 	aborting bool // an abort was posted; guarded by mu
+	seat     seat // guarded by mu
+	ride     ride
 }
 
 // mailbox is what the loop tells the handler of the request as a whole.
@@ -189,7 +192,8 @@ func (st *stream) leave(status int) {
 	}
 }
 
-func (st *stream) wake() {
+// leaveNote tells the handler that there may be something new.
+func (st *stream) leaveNote() {
 	select {
 	case st.note <- struct{}{}:
 	default: // a note lies there already

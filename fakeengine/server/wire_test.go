@@ -22,7 +22,9 @@ import (
 
 func listen(t testing.TB, h http.Handler) *httptest.Server {
 	t.Helper()
-	s := httptest.NewServer(h)
+	s := httptest.NewUnstartedServer(h)
+	s.Config.ConnContext = ConnContext
+	s.Start()
 	t.Cleanup(s.Close)
 	return s
 }

@@ -227,7 +227,7 @@ func serveUntilSignal(env *Env, engines *server.Server, listeners []net.Listener
 		if perPort {
 			h, what = engines.Replica(i), fmt.Sprintf("replica %d", i)
 		}
-		s := &http.Server{Handler: h, ReadHeaderTimeout: 30 * time.Second, MaxHeaderBytes: 64 << 10, Protocols: new(http.Protocols)}
+		s := &http.Server{Handler: h, ReadHeaderTimeout: 30 * time.Second, MaxHeaderBytes: 64 << 10, Protocols: new(http.Protocols), ConnContext: server.ConnContext}
 		s.Protocols.SetHTTP1(true)
 		s.Protocols.SetUnencryptedHTTP2(true) // for those who know that it is spoken
 		servers = append(servers, s)
