@@ -44,13 +44,14 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 
 // byRule sends a request where the policy says.
 func (p *Proxy) byRule(w http.ResponseWriter, in *http.Request, route *router.Request, body content, via string) {
+	passage := p.begin(in)
 	id, ok := p.pick(route)
 	if !ok {
 		w.Header().Set("Retry-After", "1")
 		refuse(w, http.StatusServiceUnavailable, "no backend takes requests now")
 		return
 	}
-	x := &exchange{proxy: p, route: route, id: id, end: router.End{FirstToken: clock.Never}}
+	x := &exchange{proxy: p, route: route, id: id, end: router.End{FirstToken: clock.Never}, passage: passage}
 	defer x.leave()
 	w.Header().Set(headerReplica, p.backends[id].name)
 	x.forward(w, in, body.reader(), via)
@@ -62,9 +63,21 @@ type exchange struct {
 	route *router.Request
 	id    int
 	end   router.End
+
+	passage *Passage // nil: it is not traced
 }
 
-func (x *exchange) leave() { x.proxy.done(x.route, x.id, x.end) }
+func (x *exchange) leave() {
+	x.proxy.done(x.route, x.id, x.end)
+	if p := x.passage; p != nil {
+		p.To = x.proxy.stamp.Stamp()
+		if p.Asked.Known() && !p.Answered.Known() {
+			p.Answered = p.To // it broke off, or there was none
+		}
+		p.Status, p.Backend = x.end.Status, x.proxy.backends[x.id].base.String()
+		x.proxy.passages.Passage(*p)
+	}
+}
 
 // hopByHop are the headers that belong to one connection (RFC 9110, 7.6.1).
 var hopByHop = [...]string{
@@ -101,6 +114,12 @@ func (x *exchange) outgoing(ctx context.Context, in *http.Request, body io.Reade
 	}
 	if _, named := out.Header["User-Agent"]; !named {
 		out.Header["User-Agent"] = nil // the transport would add its own
+	}
+	if p := x.passage; p != nil {
+		parent := p.Caller
+		parent.Parent = p.Hop
+		out.Header[headerTrace] = []string{parent.String()}
+		p.Asked = x.proxy.stamp.Stamp()
 	}
 	return out, nil
 }
@@ -160,6 +179,9 @@ func (x *exchange) copy(w http.ResponseWriter, resp *http.Response) {
 		switch {
 		case err == nil:
 		case errors.Is(err, io.EOF):
+			if p := x.passage; p != nil {
+				p.Answered = x.proxy.stamp.Stamp()
+			}
 			return
 		default:
 			x.end.Status = 0

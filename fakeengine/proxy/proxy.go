@@ -10,11 +10,13 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"goodput/fakeengine/proxy/extproc"
 	"goodput/fakeengine/router"
 	"goodput/loadgen/clock"
+	"goodput/loadgen/rng"
 )
 
 // Config says what stands behind a proxy. Policy, Backends and Stamp are required.
@@ -39,6 +41,9 @@ type Config struct {
 	// ID names this proxy among those that a request may pass; it must be unlike those
 	// of others.
 	ID string
+	// Passages, if not nil, takes those of requests with a traceparent that is sampled. The
+	// backend then finds the proxy's hop in it, as its parent; otherwise what came.
+	Passages Passages
 }
 
 // Proxy is an http.Handler. Its methods may be called from any goroutine.
@@ -57,6 +62,11 @@ type Proxy struct {
 	seen  []report
 	until []clock.Time // a backend is left out before this
 	names adapters
+
+	passages Passages // nil: nobody wants them
+	spans    rng.Family
+	passed   atomic.Uint64
+	rule     string
 
 	stop  context.CancelFunc
 	stops []func() // of the scrapes
@@ -99,6 +109,7 @@ func New(c Config) (*Proxy, error) {
 	}
 	p := &Proxy{
 		picker: c.Picker, failOpen: c.FailOpen,
+		passages: c.Passages, spans: spanIDs(c.ID),
 		stamp: c.Stamp, cooldown: c.Cooldown, id: c.ID, seen: make([]report, len(c.Backends)), until: make([]clock.Time, len(c.Backends)),
 		transport: &http.Transport{
 			MaxIdleConnsPerHost: 1024, IdleConnTimeout: 90 * time.Second, DisableCompression: true,
@@ -120,6 +131,7 @@ func New(c Config) (*Proxy, error) {
 	if p.fleet, err = router.NewFleet(c.Policy, len(c.Backends), p.observe); err != nil {
 		return nil, fmt.Errorf("setting up the router of the proxy: %w", err)
 	}
+	p.rule = p.fleet.String()
 	if p.fleet.Reads(router.EngineCache | router.EngineAdapters) {
 		return nil, fmt.Errorf("router rule %s wants to be told what engines have in their caches or which adapters they hold, which no backend tells over HTTP: use one that keeps an index of its own, such as index=approx", p.fleet)
 	}

@@ -2,51 +2,19 @@ package server
 
 import (
 	"encoding/binary"
-	"encoding/hex"
-	"strings"
 
 	common "go.opentelemetry.io/proto/otlp/common/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"goodput/fakeengine/engine"
 	"goodput/loadgen/clock"
+	"goodput/loadgen/wire"
 )
 
 // SpanSink takes the span of each sequence that ended in good order, as vLLM exports
 // it: its name, its kind, its attributes. It must not block.
 type SpanSink interface {
 	Span(s *tracepb.Span)
-}
-
-// traceContext is what a traceparent says (W3C Trace Context, level 1).
-type traceContext struct {
-	trace   [16]byte
-	parent  [8]byte
-	sampled bool
-}
-
-// parseTraceparent reads the header strictly; ok is false for one that is to be
-// ignored. Of versions after 00 it reads the fields that 00 has.
-func parseTraceparent(h string) (c traceContext, ok bool) {
-	const size = 55
-	if len(h) < size || h[2] != '-' || h[35] != '-' || h[52] != '-' || h != strings.ToLower(h) {
-		return c, false
-	}
-	version := h[:2]
-	if version == "ff" || version == "00" && len(h) != size || len(h) > size && h[size] != '-' {
-		return c, false
-	}
-	var flags, v [1]byte
-	for _, f := range []struct {
-		to   []byte
-		text string
-	}{{v[:], version}, {c.trace[:], h[3:35]}, {c.parent[:], h[36:52]}, {flags[:], h[53:55]}} {
-		if _, err := hex.Decode(f.to, []byte(f.text)); err != nil {
-			return traceContext{}, false
-		}
-	}
-	c.sampled = flags[0]&1 != 0
-	return c, c.trace != [16]byte{} && c.parent != [8]byte{}
 }
 
 // trace hands over the span of a choice whose truth is known. A context that is not
@@ -57,23 +25,23 @@ func (x *exchange) trace(t *truth, why engine.Finish) {
 	if s.spans == nil || why == engine.Aborted || !t.firstToken.Known() || !t.received.Known() {
 		return
 	}
-	c, ok := parseTraceparent(t.traceparent)
+	c, ok := wire.ParseTraceparent(t.traceparent)
 	switch {
 	case !ok:
-		binary.BigEndian.PutUint64(c.trace[:8], s.spanNumber())
-		binary.BigEndian.PutUint64(c.trace[8:], s.spanNumber())
-	case !c.sampled:
+		binary.BigEndian.PutUint64(c.Trace[:8], s.spanNumber())
+		binary.BigEndian.PutUint64(c.Trace[8:], s.spanNumber())
+	case !c.Sampled:
 		return
 	}
 	var id [8]byte
 	binary.BigEndian.PutUint64(id[:], s.spanNumber())
 	span := &tracepb.Span{
-		TraceId: c.trace[:], SpanId: id[:], Name: "llm_request", Kind: tracepb.Span_SPAN_KIND_SERVER, Flags: 1,
+		TraceId: c.Trace[:], SpanId: id[:], Name: "llm_request", Kind: tracepb.Span_SPAN_KIND_SERVER, Flags: 1,
 		StartTimeUnixNano: s.unix(t.received), EndTimeUnixNano: s.unix(t.lastToken),
 		Attributes: s.spanAttributes(t),
 	}
 	if ok {
-		span.ParentSpanId = c.parent[:]
+		span.ParentSpanId = c.Parent[:]
 	}
 	s.spans.Span(span)
 	if s.stages {

@@ -159,15 +159,3 @@ func TestSpansFollowTheSender(t *testing.T) {
 		})
 	}
 }
-
-func FuzzTraceparent(f *testing.F) {
-	f.Add("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
-	f.Add("01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more")
-	f.Add("")
-	f.Fuzz(func(t *testing.T, h string) {
-		c, ok := parseTraceparent(h)
-		if ok && (!strings.Contains(h, hex.EncodeToString(c.trace[:])) || !strings.Contains(h, hex.EncodeToString(c.parent[:]))) {
-			t.Errorf("%q read as %+v", h, c)
-		}
-	})
-}

@@ -163,6 +163,8 @@ type Request struct {
 	// Spans says what became of the search for an account among the run's spans. It is
 	// not stored: reading finds it out.
 	Spans SpanMatch `json:"-"`
+	// Onion is what routers on the way say, by their spans. It is not stored either.
+	Onion Onion `json:"-"`
 }
 
 // Reset empties r for reuse: every observation unknown, slices kept at length 0.
@@ -188,5 +190,5 @@ var blank = Request{
 	ServerSpentInterference: Null, ServerSpentTransfer: Null,
 	ServerPreempted: Null, ServerCachedTokens: Null32, ServerPreemptions: Null32, ServerRecomputed: Null32,
 	ServerDrafts: Null32, ServerDraftTokens: Null32, ServerAcceptedTokens: Null32,
-	ServerAttempts: Null32, DTTFT: Null, DE2E: Null, DTail: Null, DTPOT: Null,
+	ServerAttempts: Null32, DTTFT: Null, DE2E: Null, DTail: Null, DTPOT: Null, Onion: unknownOnion,
 }

@@ -34,9 +34,9 @@ func answered() Request {
 }
 
 func joinAll(r Request, spans ...Span) Request {
-	j := &joiner{engines: map[[16]byte][]Span{}}
-	for _, s := range spans {
-		j.engines[s.TraceID] = append(j.engines[s.TraceID], s)
+	j := &joiner{engines: map[[16]byte][]Span{}, path: map[[16]byte][]Span{}, names: map[string]string{}}
+	for i := range spans {
+		j.keep(&spans[i])
 	}
 	j.join(&r)
 	return r
@@ -77,13 +77,32 @@ func TestJoinPicksTheAnswer(t *testing.T) {
 	}
 }
 
-func TestJoinLeavesWhatIsThere(t *testing.T) {
-	r := answered()
-	r.ServerSource, r.ServerTTFT = "header", 1
-	if got := joinAll(r, engineSpan(1, 0, 120, 11)); got.ServerSource != "header" || got.ServerTTFT != 1 || got.Spans != SpanUnasked {
-		t.Errorf("an account from a header was replaced: %+v", got)
+// TestSpansWinOverHeaders: an account of the same process stays, one of a header gives way
+// to a span, and stays where there is none.
+func TestSpansWinOverHeaders(t *testing.T) {
+	for _, c := range []struct {
+		name, had, want string
+		spans           []Span
+		match           SpanMatch
+	}{
+		{"in process", "inprocess", "inprocess", []Span{engineSpan(1, 0, 120, 11)}, SpanUnasked},
+		{"header and span", "header", "otlp", []Span{engineSpan(1, 0, 120, 11)}, SpanJoined},
+		{"header and the span of another answer", "header", "header", []Span{engineSpan(1, 0, 120, 7)}, SpanUnasked},
+		{"header alone", "header", "header", nil, SpanUnasked},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := answered()
+			r.ServerSource, r.ServerTTFT = c.had, 1
+			got := joinAll(r, c.spans...)
+			if got.ServerSource != c.want || got.Spans != c.match || (got.ServerTTFT == 1) != (c.want == c.had) {
+				t.Errorf("source %q, match %d, ttft %d", got.ServerSource, got.Spans, got.ServerTTFT)
+			}
+		})
 	}
-	r = answered()
+}
+
+func TestJoinLeavesFailures(t *testing.T) {
+	r := answered()
 	r.Outcome = Truncated
 	if got := joinAll(r, engineSpan(1, 0, 120, 11)); got.ServerSource != "" {
 		t.Error("a failed request was joined")

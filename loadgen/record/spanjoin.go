@@ -21,8 +21,11 @@ const (
 	NumSpanMatches int = iota
 )
 
-// sourceOTLP is the ServerSource of a row whose account is a span's.
-const sourceOTLP = "otlp"
+// The ServerSource of a row whose account is a span's, or a header's of the answer.
+const (
+	sourceOTLP   = "otlp"
+	sourceHeader = "header"
+)
 
 // spanSlack is how much longer than the client a server may have seen an answer take,
 // in nanoseconds: stamps of two processes are not taken at one instant.
@@ -38,17 +41,17 @@ var (
 )
 
 // joiner finds the accounts of rows among the spans of a run.
-type joiner struct{ engines map[[16]byte][]Span }
+type joiner struct {
+	engines map[[16]byte][]Span
+	path    map[[16]byte][]Span // routers and their hops
+	names   map[string]string   // of services, each once
+}
 
 // newJoiner reads the spans of the run; nil if it has none.
 func newJoiner(r *Run) (*joiner, error) {
-	j := &joiner{engines: map[[16]byte][]Span{}}
+	j := &joiner{engines: map[[16]byte][]Span{}, path: map[[16]byte][]Span{}, names: map[string]string{}}
 	found, err := r.Spans(func(s *Span) error {
-		if s.Role == SpanEngine {
-			kept := *s
-			kept.Attributes, kept.Name, kept.RequestID, kept.Service = "", "", "", ""
-			j.engines[s.TraceID] = append(j.engines[s.TraceID], kept)
-		}
+		j.keep(s)
 		return nil
 	})
 	if err != nil || !found {
@@ -57,11 +60,40 @@ func newJoiner(r *Run) (*joiner, error) {
 	return j, nil
 }
 
-// join fills in the account of a success that has none.
-func (j *joiner) join(r *Request) {
-	if r.Outcome != OK || r.ServerSource != "" {
+// keep remembers what a row may need of a span.
+func (j *joiner) keep(s *Span) {
+	to := j.path
+	switch s.Role {
+	case SpanEngine:
+		to = j.engines
+	case SpanRouter, SpanHop:
+	default:
 		return
 	}
+	kept := *s
+	kept.Attributes, kept.Name, kept.RequestID = "", "", ""
+	if _, known := j.names[s.Service]; !known {
+		j.names[s.Service] = s.Service
+	}
+	kept.Service = j.names[s.Service]
+	to[s.TraceID] = append(to[s.TraceID], kept)
+}
+
+// join fills in the account of a success that has none, or that of a header only: a span
+// tells of the whole answer, by the engine's own clock, and a header of what was known
+// when it was sent.
+func (j *joiner) join(r *Request) {
+	if r.Outcome != OK || r.ServerSource != "" && r.ServerSource != sourceHeader {
+		return
+	}
+	had := r.ServerSource
+	if j.search(r); had != "" && r.Spans != SpanJoined {
+		r.Spans = SpanUnasked
+	}
+}
+
+// search is join for a row that a span may tell of.
+func (j *joiner) search(r *Request) {
 	of := j.engines[r.TraceID]
 	if len(of) == 0 {
 		r.Spans = SpanMissing
@@ -86,6 +118,8 @@ func (j *joiner) join(r *Request) {
 		r.handedOver(head)
 	}
 	r.Deltas()
+	path := slices.Clone(j.path[r.TraceID])
+	r.peel(won, slices.DeleteFunc(path, func(s Span) bool { return s.Attempt != r.Attempt }))
 }
 
 // winner is the span of the engine whose answer the client has: it did not fail, has

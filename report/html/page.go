@@ -81,7 +81,7 @@ func build(runs []*render.Report) (*page, error) {
 		}
 	}
 	for i, r := range runs {
-		s := section{Report: r, ID: fmt.Sprintf("run%d", i+1), Metrics: metrics(r), Sessions: sessions(r), Groups: classes(r)}
+		s := section{Report: r, ID: fmt.Sprintf("run%d", i+1), Metrics: metrics(r), Sessions: sessions(r), Groups: append(classes(r), deltas(r)...)}
 		var err error
 		for _, part := range []struct {
 			to   *[]Figure

@@ -41,6 +41,21 @@ func classes(r *render.Report) []table {
 	return []table{{Title: "Classes of the load, times in ms", Head: render.ClassHead(), Rows: r.ClassRows()}}
 }
 
+// deltas is the table of what the way between client and server costs, with what routers
+// say of it.
+func deltas(r *render.Report) []table {
+	if !r.Outside() || r.Joined.Matched() == 0 {
+		return nil
+	}
+	t := table{Title: fmt.Sprintf("Client less server, ms: %d of %d answers, the router's own account of %d", r.Joined.Matched(), r.Joined.Successes, r.Joined.Routed), Head: append([]string{"part"}, quantileHead...)}
+	for _, m := range r.AllDeltas() {
+		if m.N > 0 {
+			t.add(summary(m.Name, &m.Summary, msNS)...)
+		}
+	}
+	return []table{t}
+}
+
 // summary is a row of quantiles in a unit.
 func summary(name string, s *stats.Summary, unit float64) []string {
 	row := []string{name, fmt.Sprint(s.N), number(some(s.N > 0, s.Mean/unit))}

@@ -32,7 +32,7 @@ var columns = []string{
 	"planned_prompt_tokens", "prompt_tokens", "output_tokens", "planned_cached_tokens", "pool_cached_tokens", "cached_tokens", "seq", "error",
 	"arm", "class", "tenant", "replica", "server_queue", "http_status",
 	"chunks", "coalesced_tokens", "server_source", "server_preemptions", "server_recomputed",
-	"d_e2e", "d_tail", "d_tpot",
+	"d_e2e", "d_tail", "d_tpot", "connect", "upload", "server_frontend",
 	"server_drafts", "server_draft_tokens", "server_accepted_tokens",
 	"server_e2e", "server_preempted", "server_spent_frontend", "server_spent_queue", "server_spent_prefill",
 	"server_spent_decode", "server_spent_interference", "server_spent_transfer",

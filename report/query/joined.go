@@ -16,10 +16,16 @@ type Joined struct {
 	// Partial successes have an account without total times, since the server's wall
 	// clock was set back meanwhile, or since another engine had computed the prompt.
 	Partial int64
-	// Negative deltas are below -1 ms: the server says that the answer took longer
-	// than the client saw.
+	// Negative deltas are below -1 ms: the server, or a router, says that the answer took
+	// longer than the client saw.
 	Negative int64
-	// Deltas are d_e2e, d_tail and d_tpot.
+	// Routed successes have a span of a router on the way, too. Of Unnested ones nothing
+	// follows from it: the spans are not one within the other.
+	Routed, Unnested int64
+	// Unsummed accounts have parts that do not sum to the time to the first token: a
+	// defect.
+	Unsummed int64
+	// Deltas are d_e2e, d_tail and d_tpot, and what routers say of the way (record.Onion).
 	Deltas []Metric
 	// Path is what the client saw of all successes from when the request was written, the
 	// means in nanoseconds: of the first token, and of the end. What the engines say of
@@ -50,6 +56,11 @@ var deltas = []struct {
 	{"d_e2e", func(r *record.Request) int64 { return r.DE2E }},
 	{"d_tail", func(r *record.Request) int64 { return r.DTail }},
 	{"d_tpot", func(r *record.Request) int64 { return r.DTPOT }},
+	{"edge", func(r *record.Request) int64 { return r.Onion.Edge }},
+	{"router", func(r *record.Request) int64 { return r.Onion.Router }},
+	{"router_own", func(r *record.Request) int64 { return r.Onion.Own }},
+	{"router_retries", func(r *record.Request) int64 { return r.Onion.Retries }},
+	{"hop", func(r *record.Request) int64 { return r.Onion.Hop }},
 }
 
 // Mean is a mean over N values.
@@ -66,11 +77,11 @@ func (m *Mean) add(v int64) {
 // joins accumulates Joined.
 type joins struct {
 	f             Joined
-	samples       [3]stats.Sample
+	samples       [8]stats.Sample // of deltas
 	with, without stats.Sample
 }
 
-// all are the samples of the deltas.
+// all are the samples that most runs have values of.
 func (j *joins) all() []*stats.Sample {
 	return []*stats.Sample{&j.samples[0], &j.samples[1], &j.samples[2]}
 }
@@ -115,14 +126,38 @@ func (j *joins) add(r *record.Request) {
 	if r.DTTFT == record.Null {
 		f.Partial++
 	}
-	if below(r.DTTFT) || below(r.DE2E) {
+	if below(r.DTTFT) || below(r.DE2E) || below(r.Onion.Edge) {
 		f.Negative++
+	}
+	switch {
+	case r.Onion.Unnested:
+		f.Unnested++
+	case r.Onion.Router != record.Null:
+		f.Routed++
+	}
+	if unsummed(r) {
+		f.Unsummed++
 	}
 	for i, d := range deltas {
 		if v := d.of(r); v != record.Null {
 			j.samples[i].Add(v)
 		}
 	}
+}
+
+// unsummed asserts the identity of record: the parts of the time to the first token are
+// all of it.
+func unsummed(r *record.Request) bool {
+	if r.DTTFT == record.Null || r.ServerFrontEnd() == record.Null || r.TTFT() == record.Null {
+		return false
+	}
+	sum := r.DTTFT + r.ServerFrontEnd() + r.ServerQueue + r.ServerPrefill
+	for _, part := range []int64{r.Prior(), r.Lag(), r.ClientQueue(), r.Connect(), r.Upload()} {
+		if part != record.Null {
+			sum += part
+		}
+	}
+	return sum != r.TTFT()
 }
 
 func below(v int64) bool { return v != record.Null && v < farNegative }

@@ -12,14 +12,14 @@ import (
 // to bias a median; of high quantiles it says nothing.
 const fullCoverage = 0.99
 
-// outside reports whether something lies between the server and the client that is
+// Outside reports whether something lies between the server and the client that is
 // worth a table: in one process nothing does.
-func outside(j *query.Joined) bool { return j.Spans() || j.Header > 0 }
+func (r *Report) Outside() bool { return r.Joined.Spans() || r.Joined.Header > 0 }
 
 // joined writes what the way between the server and the client costs.
 func (r *Report) joined(b *strings.Builder) {
 	j := &r.Joined
-	if !outside(j) {
+	if !r.Outside() {
 		return
 	}
 	fmt.Fprintf(b, "server     known for %s of %d successes (spans %d, headers %d)\n", percentOf(j.Coverage()), j.Successes, j.OTLP, j.Header)
@@ -28,7 +28,7 @@ func (r *Report) joined(b *strings.Builder) {
 		return
 	}
 	fmt.Fprintf(b, "%-16s %8s %10s %10s %10s %10s %10s\n", "client - server", "n", "mean", "p50", "p90", "p95", "p99")
-	for _, m := range r.allDeltas() {
+	for _, m := range r.AllDeltas() {
 		if m.N == 0 {
 			continue
 		}
@@ -43,11 +43,15 @@ func (r *Report) joined(b *strings.Builder) {
 		}
 		b.WriteByte('\n')
 	}
-	b.WriteString("  the server's own HTTP layer is in it: a run without the router tells how much\n\n")
+	b.WriteString("  the server's own HTTP layer is in it: a run without the router tells how much\n")
+	if j.Routed > 0 {
+		fmt.Fprintf(b, "  of d_e2e, by the router's spans of %d answers: edge (before the router) + router (own + retries + hop to the engine)\n", j.Routed)
+	}
+	b.WriteByte('\n')
 }
 
-// allDeltas are d_ttft and the others.
-func (r *Report) allDeltas() []query.Metric {
+// AllDeltas are d_ttft and the others, in nanoseconds.
+func (r *Report) AllDeltas() []query.Metric {
 	m, _ := r.Metric("d_ttft")
 	return append([]query.Metric{m}, r.Joined.Deltas...)
 }
@@ -96,7 +100,13 @@ func (r *Report) warnJoined(warn func(format string, args ...any)) {
 		warn("failed requests have no span: what the way cost them is not in the differences (%d of %d)", failed, r.Scheduled)
 	}
 	if j.Negative > 0 {
-		warn("%d answers took longer at the server than at the client by over 1 ms: its clock was set, or the generator was late to see that it had written", j.Negative)
+		warn("%d answers took longer at the server or router than at the client by over 1 ms: a clock was set there, a process was late to see that it was done, or the generator that it had written", j.Negative)
+	}
+	if j.Unnested > 0 {
+		warn("the spans of %d answers are not one within the other (a router that asks several engines at once, or a clock that was set): their router has no account", j.Unnested)
+	}
+	if j.Unsummed > 0 {
+		warn("the parts of %d answers do not sum to their ttft: a defect of goodput, whose deltas are in doubt", j.Unsummed)
 	}
 	if n := m.Counters["otlp_spans_over_capacity"] + m.Counters["otlp_bodies_refused"]; n > 0 {
 		warn("%d spans or bodies with spans were not taken", n)
@@ -115,6 +125,8 @@ type jsonServer struct {
 	Unlike    int64                 `json:"unlike"`
 	Partial   int64                 `json:"partial"`
 	Negative  int64                 `json:"negative"`
+	Routed    int64                 `json:"routed"`
+	Unnested  int64                 `json:"unnested"`
 	Deltas    map[string]jsonMetric `json:"deltas"`
 }
 
@@ -128,9 +140,10 @@ func (r *Report) joinedJSON() *jsonServer {
 		Successes: j.Successes, InProcess: j.InProcess, Header: j.Header, OTLP: j.OTLP,
 		Coverage: maybe(j.Coverage().Value(), j.Coverage().Known()),
 		Missing:  j.Missing, Ambiguous: j.Ambiguous, Unlike: j.Unlike, Partial: j.Partial, Negative: j.Negative,
+		Routed: j.Routed, Unnested: j.Unnested,
 		Deltas: map[string]jsonMetric{},
 	}
-	for _, m := range r.allDeltas() {
+	for _, m := range r.AllDeltas() {
 		out.Deltas[m.Name] = metricJSON(inUnit(m))
 	}
 	return out

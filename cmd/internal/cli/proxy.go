@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"goodput/fakeengine/router"
 	"goodput/loadgen/clock"
 	"goodput/loadgen/rng"
+	"goodput/loadgen/telemetry/traceout"
 )
 
 // proxyOptions are the flags of proxy.
@@ -25,6 +27,7 @@ type proxyOptions struct {
 	scrape, cooldown time.Duration
 	seed             uint64
 	picker           pickerOptions
+	traces           string
 }
 
 func newProxy(env *Env) *cobra.Command {
@@ -34,7 +37,7 @@ func newProxy(env *Env) *cobra.Command {
 		Short: "put a selection rule before real servers",
 		Long: `Proxy is a streaming reverse proxy for OpenAI-compatible servers that picks the
 backend by a rule of --router, the same ones that run and serve have. It buffers no
-answer, passes traceparent on as it came, and breaks a stream off where the backend
+answer, passes traceparent on as it came (unless it exports spans), and breaks a stream off where the backend
 did. It stops in good order on Ctrl-C or SIGTERM.
 
 Prompts are compared by their text, 64 bytes to a block. Sessions are told by the
@@ -60,11 +63,12 @@ asked as Envoy would, and may pick among the backends, whose addresses it is tol
 	c.Flags().DurationVar(&o.cooldown, "cooldown", 5*time.Second, "how long a backend that can't be connected to is left out")
 	o.picker.add(c)
 	c.Flags().Uint64Var(&o.seed, "seed", 0, "root of the rule's random choices")
+	c.Flags().StringVar(&o.traces, "otlp-traces-endpoint", "", "export spans of each request with a sampled traceparent, of the whole, of the choice and of the wait for the backend, to the URL of an OpenTelemetry collector, or of goodput run --otlp-listen: http://HOST:4317 over gRPC, http://HOST:4318/v1/traces over HTTP")
 	c.Flags().SortFlags = false
 	return c
 }
 
-func runProxy(env *Env, o proxyOptions) error {
+func runProxy(env *Env, o proxyOptions) (err error) {
 	switch {
 	case len(o.backends) == 0:
 		return errors.New("--backend: where should requests go? give at least one, such as --backend http://127.0.0.1:9001")
@@ -88,18 +92,31 @@ func runProxy(env *Env, o proxyOptions) error {
 	if picker != nil {
 		defer func() { _ = picker.Close() }() // nobody asks it any more
 	}
+	traced := &proxySpans{}
+	if o.traces != "" {
+		service := cmp.Or(env.Getenv("OTEL_SERVICE_NAME"), "goodput-proxy")
+		if traced.out, err = traceout.New(traceout.Config{Endpoint: o.traces, Service: service, Scope: "goodput"}); err != nil {
+			return fmt.Errorf("--otlp-traces-endpoint: %w", err)
+		}
+		defer closeSpans(env.Stderr, traced.out)
+	}
 	listeners, err := listen(o.listen, false, 1)
 	if err != nil {
 		return err
 	}
 	l := listeners[0]
 	epoch := loop.Start(0)
+	traced.epoch = epoch
 	id := rng.New(o.seed, l.Addr().String()+epoch.String(), 0)
-	p, err := proxy.New(proxy.Config{
+	c := proxy.Config{
 		Policy: policy, Backends: o.backends, Stamp: loop, Scrape: o.scrape, Cooldown: o.cooldown,
 		Picker: picker, FailOpen: o.picker.open,
 		ID: strconv.FormatUint(id.Uint64(), 36),
-	})
+	}
+	if traced.out != nil {
+		c.Passages = traced
+	}
+	p, err := proxy.New(c)
 	if err != nil {
 		return errors.Join(fmt.Errorf("--backend, --router: %w", err), l.Close())
 	}
@@ -111,6 +128,29 @@ func runProxy(env *Env, o proxyOptions) error {
 	}
 	return err
 }
+
+// proxySpans exports the ways of requests.
+type proxySpans struct {
+	out   *traceout.Exporter
+	epoch time.Time
+}
+
+// Passage implements proxy.Passages.
+func (s *proxySpans) Passage(p proxy.Passage) {
+	wall := func(at clock.Time) time.Time {
+		if !at.Known() {
+			return time.Time{}
+		}
+		return s.epoch.Add(time.Duration(at))
+	}
+	s.out.Passage(traceout.Passage{
+		Trace: p.Caller.Trace, Parent: p.Caller.Parent, Own: p.Own, Hop: p.Hop,
+		From: wall(p.From), To: wall(p.To), Asked: wall(p.Asked), Answered: wall(p.Answered),
+		Method: p.Method, Path: p.Path, Status: p.Status, Backend: p.Backend, Policy: p.Policy, Candidates: p.Candidates,
+	})
+}
+
+var _ proxy.Passages = (*proxySpans)(nil)
 
 // proxyUntilSignal serves until a signal comes or the listener fails.
 func proxyUntilSignal(env *Env, p *proxy.Proxy, l net.Listener) error {

@@ -1,5 +1,6 @@
 // Package traceout exports spans over OTLP, in batches and behind the back of whoever
 // makes them: what finds no room is dropped and counted, and nobody waits.
 //
-// It makes no spans and takes none (package otlpin does).
+// Of a router's ways it makes the spans; others come as they are. It takes none (package
+// otlpin does).
 package traceout
