@@ -136,9 +136,27 @@ func ids(t *testing.T, h http.Handler) (out []string) {
 	return out
 }
 
+// twoPlaces are for adapters that cost nothing.
+var twoPlaces = engine.LoRA{MaxLoras: 2, MaxCPULoras: 2}
+
+// Engines without places for adapters know none.
+func TestNoAdaptersWithoutPlaces(t *testing.T) {
+	h := start(t, nil).Handler()
+	body := `{"lora_name":"fine","lora_path":"x"}`
+	if w := post(h, "/v1/load_lora_adapter", body); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "--engine.enable-lora") {
+		t.Errorf("loading: status %d: %s", w.Code, w.Body)
+	}
+	if w := post(h, "/v1/completions", `{"model":"fine","prompt":"a"}`); w.Code != http.StatusNotFound {
+		t.Errorf("a request: status %d: %s", w.Code, w.Body)
+	}
+	if got := ids(t, h); !cmp.Equal(got, []string{testModel}) {
+		t.Errorf("models %q", got)
+	}
+}
+
 func TestAdapters(t *testing.T) {
 	p := &spy{}
-	g := start(t, func(c *Config) { c.Replicas, c.Policy = 2, p })
+	g := start(t, func(c *Config) { c.Replicas, c.Policy, c.Engine.LoRA = 2, p, twoPlaces })
 	all, one := g.Handler(), g.Replica(1)
 	const load, unload, body = "/v1/load_lora_adapter", "/v1/unload_lora_adapter", `{"lora_name":"fine","lora_path":"/some/where"}`
 	steps := []struct {
@@ -202,7 +220,7 @@ func TestAdapters(t *testing.T) {
 // A request shares blocks with those of the same adapter and the same salt, also
 // where names and salts could be exchanged or cancel each other.
 func TestAdaptersAndSaltsAreKeptApart(t *testing.T) {
-	g := start(t, func(c *Config) { c.Adapters = []string{"a", "b"} })
+	g := start(t, func(c *Config) { c.Adapters, c.Engine.LoRA = []string{"a", "b"}, twoPlaces })
 	h := g.Handler()
 	cached := func(model, salt string) int {
 		w := post(h, "/v1/completions", fmt.Sprintf(`{"model":%q,"cache_salt":%q,"prompt":"a b c d e","max_tokens":1}`, model, salt))

@@ -71,7 +71,8 @@
 //     as vLLM's description of the field has it.
 //   - With Engine.LoRA adapters have places on the GPU and cost time to load and to
 //     run; loading one by name takes a place at once, and unloading frees it. Without,
-//     they are names that cost nothing. In any case a request shares blocks with
+//     there are none: their names are 404 as any other model's, and loading one is 400.
+//     A request shares blocks with
 //     those of the same adapter and the same cache_salt only.
 //   - A reset of the prefix cache leaves what Engine.Offload holds in host memory, as
 //     in vLLM.

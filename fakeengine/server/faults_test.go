@@ -26,7 +26,7 @@ func faulty(t *testing.T, script string, test func(t *testing.T, g *rig)) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		test(t, start(t, func(c *Config) {
-			c.Step, c.Faults, c.Replicas = evenSteps(tick), s, 2
+			c.Step, c.Faults, c.Replicas, c.Engine.LoRA = evenSteps(tick), s, 2, twoPlaces
 		}, clock.Portable()))
 	})
 }

@@ -166,9 +166,7 @@ func (x *exchange) choose() {
 		c.seq.ID = first + uint64(i)
 		c.seq.Prompt, c.seq.MaxTokens, c.seq.StopAt, c.seq.Sink = st.prompt.n, req.maxTokens, c.stopAt(), c
 		c.seq.Priority = req.priority
-		if s.engine.LoRA.MaxLoras > 0 {
-			c.seq.Adapter = req.model.adapter
-		}
+		c.seq.Adapter = req.model.adapter // none without Engine.LoRA
 		if s.named {
 			// Nothing says what no other request will have in common, so all of it may be,
 			// and the answer too.

@@ -184,6 +184,8 @@ func (s *Server) load(b adapterBody, replica int) *apiError {
 	defer s.mu.Unlock()
 	n, a := s.find(b.Name)
 	switch {
+	case s.engine.LoRA.MaxLoras == 0:
+		return badRequest("", "the engines have no places for adapters; start the server with --engine.enable-lora")
 	case b.Name == s.model || a != nil && a.everywhere(replica) && !b.Inplace:
 		return badRequest("lora_name", "%q is loaded already; unload it first, or send load_inplace", b.Name)
 	case a == nil && len(s.adapters) == math.MaxUint16:

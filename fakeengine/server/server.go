@@ -72,7 +72,7 @@ type Config struct {
 	// requests with 429; 0: no bound.
 	MaxQueue int
 	// Adapters are names of LoRA adapters that every replica has from its start.
-	// With Engine.LoRA they are on the GPUs as far as there are places, the last ones
+	// They need Engine.LoRA, and are on the GPUs as far as there are places, the last ones
 	// first.
 	Adapters []string
 	// Faults is what goes wrong, and when; nil: nothing.

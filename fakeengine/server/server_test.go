@@ -28,6 +28,7 @@ func TestNewRefuses(t *testing.T) {
 		{"no policy", func(c *Config) { c.Policy = nil }, "policy"},
 		{"no replicas", func(c *Config) { c.Replicas = 0 }, "at least 1"},
 		{"no step time", func(c *Config) { c.Step = nil }, "step-time model"},
+		{"adapters without places", func(c *Config) { c.Adapters = []string{"a"} }, "--engine.enable-lora"},
 		{"bad engine", func(c *Config) { c.Engine.MaxNumSeqs = 0 }, "MaxNumSeqs"},
 	}
 	for _, tt := range tests {
