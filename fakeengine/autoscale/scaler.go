@@ -82,6 +82,7 @@ func New(c Config, n int, loop clock.Loop, h Host) (*Scaler, error) {
 		return nil, fmt.Errorf("the pool begins with %d replicas, and scales from %d to %d: begin within that", n, c.Min, c.Max)
 	}
 	s := &Scaler{cfg: c, loop: loop, host: h, replicas: make([]replica, c.Max), next: clock.Time(c.Every)}
+	s.wanted = append(s.wanted, want{0, n}) // somebody wanted those at the start
 	for i := range n {
 		s.replicas[i].state = serving
 	}

@@ -104,8 +104,8 @@ func TestScalerSleeps(t *testing.T) {
 	var gone int
 	for _, e := range s.History() {
 		if e.What == "is gone" {
-			if gone++; e.At != clock.Time(10*time.Second) {
-				t.Errorf("replica %d went at %v, want at the first evaluation that wanted fewer", e.Replica, e.At)
+			if gone++; e.At != clock.Time(40*time.Second) {
+				t.Errorf("replica %d went at %v, want at the first evaluation after the cool-down", e.Replica, e.At)
 			}
 		}
 	}

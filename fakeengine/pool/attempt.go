@@ -4,6 +4,7 @@ import (
 	"goodput/fakeengine/disagg"
 	"goodput/fakeengine/engine"
 	"goodput/fakeengine/router"
+	"goodput/fakeengine/shaper"
 	"goodput/loadgen/clock"
 	"goodput/loadgen/target"
 )
@@ -26,6 +27,12 @@ type attempt struct {
 	gate    *gate
 	replica int // that answers
 	seq     engine.Seq
+	// shape is what shapers know of it, of which it has passed so many; waits: the next
+	// one holds it; absorbed: one has answered it.
+	shape           shaper.Request
+	passed          int
+	waits, absorbed bool
+	watched         bool // the sender's patience is measured
 	// remote: a prefill replica computes the prompt, routed there as prompted, and
 	// handed over.
 	remote   bool
@@ -66,6 +73,10 @@ func (a *attempt) begin(r *target.Request, s target.Sink) {
 	p := a.pool
 	a.req, a.sink, a.answered, a.cause, a.remote = r, s, false, target.CauseCanceled, false
 	a.why, a.refused, a.parts = "", false, parts{}
+	a.replica, a.passed, a.waits, a.absorbed, a.watched = router.None, 0, false, false, false
+	if len(p.fronts) > 0 {
+		a.shape = shape(r)
+	}
 	a.parts.shaped = r.Shape != target.Shape{}
 	a.runs, _ = s.(target.RunSink)
 	shared := sharedTokens(r.Prompt)
@@ -74,7 +85,7 @@ func (a *attempt) begin(r *target.Request, s target.Sink) {
 		shared += r.Out
 	}
 	a.hashes = a.hashes[:0]
-	a.route = router.Request{Session: r.Session, InTokens: r.In, MaxOut: r.Out, Class: r.Class, Adapter: r.Adapter.Number}
+	a.route = router.Request{Session: r.Session, InTokens: r.In, MaxOut: r.Out, Class: r.Class, Adapter: r.Adapter.Number, Tenant: tenant(r)}
 	useful := p.cached && shared >= p.block
 	switch {
 	case useful && quoted:
@@ -85,7 +96,6 @@ func (a *attempt) begin(r *target.Request, s target.Sink) {
 	if p.routed {
 		a.route.Prefix, a.route.Block = a.hashes[:min(len(a.hashes), r.In/p.block)], p.block
 	}
-	a.route.At = p.loop.Now()
 	a.seq.Reset()
 	// Numbers in order of starting: the senders' own may repeat, because of
 	// retries.
@@ -96,7 +106,7 @@ func (a *attempt) begin(r *target.Request, s target.Sink) {
 		a.seq.Hashes, a.seq.Shared = a.hashes, shared
 	}
 	a.seq.Sink = a
-	if a.runs != nil && !p.cuts {
+	if a.runs != nil && !p.cuts && len(p.meters) == 0 {
 		a.seq.Runs = a
 	}
 }
@@ -125,6 +135,7 @@ func (a *attempt) Tokens(s *engine.Seq, now clock.Time, n int) {
 	if a.garbled() {
 		return
 	}
+	a.meter(n)
 	if a.parts.shaped {
 		a.shaped(now, n)
 		return
@@ -209,6 +220,10 @@ func (a *attempt) refuse(status int, why string) {
 // watch starts the clocks of the sender's patience.
 func (a *attempt) watch() {
 	p := a.pool
+	if a.watched {
+		return
+	}
+	a.watched = true
 	if d := p.patience[0]; d > 0 {
 		p.ttft.Add(&a.ttft, a.req.Intended.Add(a.req.Later+d), a)
 	}
@@ -230,6 +245,7 @@ func (a *attempt) leave(status int) {
 	a.pool.ttft.Remove(&a.ttft)
 	a.pool.total.Remove(&a.total)
 	delete(a.pool.live, a.req)
+	a.release()
 	if a.replica == router.None {
 		return
 	}
@@ -301,8 +317,11 @@ func (a *attempt) later() { a.pool.loop.At(a.pool.loop.Now(), clock.RankTransit,
 
 // Fire implements clock.Event.
 func (a *attempt) Fire(now clock.Time) {
-	if a.refused {
+	switch {
+	case a.refused:
 		a.head(now, a.result.Status)
+	case a.absorbed:
+		a.replay(now)
 	}
 	a.end(now)
 }

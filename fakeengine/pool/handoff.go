@@ -47,6 +47,10 @@ func (a *attempt) Prefilled(_ *disagg.Handoff, now clock.Time) {
 
 // abort takes the sequence out of the replicas.
 func (a *attempt) abort() {
+	if a.waits {
+		a.pull()
+		return
+	}
 	if a.remote {
 		a.handoff.Abort()
 		return

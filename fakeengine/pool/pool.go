@@ -11,6 +11,7 @@ import (
 	"goodput/fakeengine/engine"
 	"goodput/fakeengine/fault"
 	"goodput/fakeengine/router"
+	"goodput/fakeengine/shaper"
 	"goodput/fakeengine/steptime"
 	"goodput/loadgen/clock"
 	"goodput/loadgen/rng"
@@ -41,6 +42,9 @@ type Config struct {
 	Policy router.Policy
 	// Routers are further ones, and how old is what they see.
 	Routers Routers
+	// Shapers are in front of the routers, which share them: a request passes one after
+	// the other. They belong to the pool from then on. Engines then take any priority.
+	Shapers []shaper.Shaper
 	// Loop is where everything happens.
 	Loop clock.Loop
 	// TTFTTimeout and RequestTimeout are the sender's patience, from the intended
@@ -78,6 +82,10 @@ type Pool struct {
 	picking          *attempt
 	running, waiting []uint16
 	loras            int
+
+	fronts []*front
+	meters []shaper.Meter
+	held   map[*shaper.Request]*attempt // those that a shaper holds
 
 	patience    [2]time.Duration // to the first token, to the end; 0: no end
 	ttft, total clock.Deadlines
@@ -120,6 +128,7 @@ func New(c Config) (*Pool, error) {
 	p.patience = [2]time.Duration{c.TTFTTimeout, c.RequestTimeout}
 	p.ttft.Init(c.Loop, uint64(target.CauseTTFTTimeout))
 	p.total.Init(c.Loop, uint64(target.CauseTotalTimeout))
+	p.openFronts(c.Shapers)
 	replicas, err := p.prepareScale(&c)
 	if err != nil {
 		return nil, err
@@ -180,7 +189,13 @@ func (p *Pool) Start(r *target.Request, s target.Sink) {
 	if p.scaler != nil {
 		p.scaler.Wake(now)
 	}
-	a.gate = p.gate(r)
+	p.enter(a)
+}
+
+// place routes a to a replica.
+func (p *Pool) place(a *attempt) {
+	a.route.At = p.loop.Now()
+	a.gate = p.gate(a.req)
 	a.replica = a.gate.pick(a)
 	if err := p.submit(a); err != nil {
 		a.turnAway(err)
@@ -200,7 +215,7 @@ func (p *Pool) submit(a *attempt) error {
 	if err := p.strike(a.replica); err != nil {
 		return err
 	}
-	if a.req.Priority != 0 && !p.ranked {
+	if a.req.Priority != 0 && !p.ranked && len(p.fronts) == 0 {
 		return fmt.Errorf("priority is %d, but the engines serve by arrival", a.req.Priority)
 	}
 	return a.submit()

@@ -126,7 +126,7 @@ func checkIdle(tb testing.TB, p *pool.Pool) {
 	if s.Live != 0 || s.Engines.Arriving+s.Engines.Waiting+s.Engines.Running != 0 || s.Engines.KVUsed != 0 {
 		tb.Errorf("the pool is not idle: %+v", s)
 	}
-	if s.Started != s.Completed+s.Canceled+s.Refused+s.Broken {
+	if s.Started != s.Completed+s.Canceled+s.Refused+s.Broken+s.Shed || s.Held != 0 {
 		tb.Errorf("%d started, but %d completed + %d canceled + %d refused", s.Started, s.Completed, s.Canceled, s.Refused)
 	}
 	for i := range p.Replicas() {

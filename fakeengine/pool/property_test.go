@@ -15,6 +15,7 @@ import (
 	"goodput/fakeengine/fault"
 	"goodput/fakeengine/pool"
 	"goodput/fakeengine/router"
+	"goodput/fakeengine/shaper"
 	"goodput/fakeengine/steptime"
 	"goodput/loadgen/clock"
 	"goodput/loadgen/target"
@@ -36,6 +37,7 @@ type script struct {
 	every                  bool // engines walk every step
 	faults                 fault.Script
 	scale                  *autoscale.Config
+	shapers                []string
 	differ                 bool // replicas have caches of different sizes
 }
 
@@ -79,6 +81,11 @@ func drawScript(t *rapid.T) script {
 			CoolDown: drawTime(t, "cool down"),
 		}
 	}
+	s.shapers = rapid.SliceOfN(rapid.SampledFrom([]string{
+		"vtc:in-flight=2", "vtc:in-flight=1,queue=3,variant=fixed", "priority:in-flight=2,queue=2", "deadline:in-flight=1,queue=5,slo=30ms",
+		"token-bucket:rate=100,burst=2", "token-bucket:rate=2000,burst=200,by=tokens,per=tenant,over=wait",
+		"session-cap:per=tenant,queue=3", "semantic-cache:hit=0.3,lost-at=50ms,lost-for=50ms",
+	}), 0, rapid.SampledFrom([]int{0, 0, 2}).Draw(t, "most shapers")).Draw(t, "shapers")
 	for i := range rapid.IntRange(1, 25).Draw(t, "requests") {
 		it := item{at: drawTime(t, "at"), req: target.Request{
 			Seq: uint64(i),
@@ -124,6 +131,13 @@ func (s script) run(tb testing.TB, loop clock.Loop, recs []recorder, done func()
 		cfg.Engine.LoRA = engine.LoRA{MaxLoras: s.loras, MaxCPULoras: s.loras + 1, Load: 1e9, Fetch: 3e9}
 	}
 	cfg.Scale = s.scale
+	for i, text := range s.shapers {
+		one, err := shaper.New(text, uint64(i))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		cfg.Shapers = append(cfg.Shapers, one)
+	}
 	if s.differ {
 		cfg.Vary = func(i int, c *engine.Config) { c.NumGPUBlocks += 7 * i }
 	}
@@ -243,6 +257,7 @@ func TestInvariants(t *testing.T) {
 	var preempted, canceled, refused, hits, remote, local, moved int64
 	rapid.Check(t, func(rt *rapid.T) {
 		s := drawScript(rt)
+		s.shapers = nil // below, nothing may lie between client and engine
 		loop := clock.NewVirtual()
 		recs := make([]recorder, len(s.items))
 		p := s.run(t, loop, recs, func() {})
@@ -302,11 +317,11 @@ func checkTenants(t *rapid.T, items []item, recs []recorder) {
 // engine's.
 func checkConservation(t *rapid.T, p *pool.Pool) {
 	s := p.Stats()
-	if s.Started != s.Completed+s.Canceled+s.Refused+s.Broken+s.Live {
+	if s.Started != s.Completed+s.Canceled+s.Refused+s.Broken+s.Shed+s.Live {
 		t.Fatalf("requests are lost: %+v", s)
 	}
-	if n := s.Engines.Arriving + s.Engines.Waiting + s.Engines.Running; n != int(s.Live) {
-		t.Fatalf("%d requests in the engines, %d live", n, s.Live)
+	if n := s.Engines.Arriving + s.Engines.Waiting + s.Engines.Running; n != int(s.Live-s.Held) {
+		t.Fatalf("%d requests in the engines, %d live, of which shapers hold %d", n, s.Live, s.Held)
 	}
 	split := s.Remote+s.Local > 0
 	answering := 0
@@ -321,8 +336,8 @@ func checkConservation(t *rapid.T, p *pool.Pool) {
 			answering += out
 		}
 	}
-	if answering != int(s.Live) {
-		t.Fatalf("%d requests live, the router believes %d", s.Live, answering)
+	if answering != int(s.Live-s.Held) {
+		t.Fatalf("%d requests live, %d of them held, the router believes %d", s.Live, s.Held, answering)
 	}
 }
 

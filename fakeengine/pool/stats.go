@@ -8,17 +8,21 @@ import (
 // counts are the pool's running totals; see Stats.
 type counts struct {
 	started, completed, canceled, refused, broken uint64
+	shed, absorbed                                uint64
 	remote, local                                 uint64
 	orphaned                                      uint64 // tokens
 }
 
 // Stats is the pool's account at one instant.
 type Stats struct {
-	// Started requests are Completed, Canceled, Refused, Broken or Live. Canceled are
+	// Started requests are Completed, Canceled, Refused, Broken, Shed or Live. Canceled are
 	// all that the sender gave up, for want of patience too; Refused ones could never
 	// run, whatever the load; Broken ones were refused or broken off by faults, or the
-	// router had no replica for them.
-	Started, Completed, Canceled, Refused, Broken, Live uint64
+	// router had no replica for them; Shed ones were refused by a shaper. Absorbed are
+	// those of the completed ones that a shaper answered, Held those of the live ones
+	// that a shaper holds.
+	Started, Completed, Canceled, Refused, Broken, Shed, Live uint64
+	Absorbed, Held                                            uint64
 	// Remote and Local count the requests whose prompts were given to a prefill
 	// replica and to the one that answers; both stay 0 without prefill replicas.
 	// Moved is what went from the former to the latter.
@@ -35,7 +39,7 @@ type Stats struct {
 func (p *Pool) Stats() Stats {
 	s := Stats{
 		Started: p.n.started, Completed: p.n.completed, Canceled: p.n.canceled, Refused: p.n.refused, Broken: p.n.broken,
-		Live: uint64(len(p.live)), Orphaned: p.n.orphaned,
+		Shed: p.n.shed, Absorbed: p.n.absorbed, Held: uint64(len(p.held)), Live: uint64(len(p.live)), Orphaned: p.n.orphaned,
 	}
 	if p.prefill != nil {
 		s.Remote, s.Local, s.Moved = p.n.remote, p.n.local, p.prefill.Moved()

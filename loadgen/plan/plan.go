@@ -64,6 +64,7 @@ type Plan struct {
 	Routers       int           `yaml:"routers" group:"routers" help:"routers that share the load, each request coming to any of them; each knows only its own requests"`
 	Scrape        time.Duration `yaml:"scrape-interval" group:"routers" help:"how often routers read what engines report, such as 50ms (llm-d) or 30s (vLLM production stack); 0: at each pick"`
 	ScrapeStagger bool          `yaml:"scrape-stagger" group:"routers" help:"spread the instants at which routers read over the interval; otherwise all read at the same ones"`
+	Shaper        []string      `yaml:"shaper,omitempty" group:"routers" help:"what is in front of the routers and lets requests through, holds, refuses or answers them, such as token-bucket:rate=20 or vtc:in-flight=64; repeatable: they pass one after the other; list prints all with their parameters. A tenant is a value of --cache-salts, or a --class"`
 	Canary        string        `yaml:"canary,omitempty" group:"routers" help:"another rule, to which half of the load comes, before the same engines; rows name who had them as arm baseline or canary"`
 	CanaryBy      string        `yaml:"canary-by,omitempty" group:"routers" help:"request or session: what --canary is given whole"`
 

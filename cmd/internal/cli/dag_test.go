@@ -43,6 +43,7 @@ var layers = []struct {
 	{1, "fakeengine/spec"},
 	{1, "fakeengine/router"},
 	{1, "fakeengine/autoscale"},
+	{1, "fakeengine/shaper"},
 	{2, "loadgen/vitals"},
 	{2, "loadgen/target"},
 	{2, "loadgen/observe"},

@@ -48,7 +48,7 @@ func (l endless) At(t clock.Time, r clock.Rank, e clock.Event) {
 // in this process.
 func newOracle(p plan.Plan, c *dispatch.Config) (*oracle, error) {
 	p.Replicas, p.Router, p.PrefillRouter = 1, "round-robin", ""
-	p.Routers, p.Scrape, p.ScrapeStagger = 1, 0, false
+	p.Routers, p.Scrape, p.ScrapeStagger, p.Shaper = 1, 0, false, nil
 	p.GPU = plan.FirstGPU(p.GPU) // of a mix, the first replica is the one that is asked alone
 	if p.Split() {
 		p.Replicas, p.PrefillReplicas, p.DecodeReplicas = 2, 1, 1

@@ -52,6 +52,9 @@ are read back from there.`,
 			if flags.flag("router") == routerList {
 				return writeRouters(env.Stdout)
 			}
+			if flags.flag("shaper") == routerList {
+				return writeShapers(env.Stdout)
+			}
 			p, err := flags.resolve(env, (*plan.Plan).Validate)
 			if err == nil {
 				err = cmp.Or(flags.wrongTarget(&p), flags.twice())

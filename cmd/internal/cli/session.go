@@ -459,6 +459,9 @@ func (s *session) finish(ended clock.Time) error {
 		s.scaleEvents(&f)
 		stats := s.pool.Stats()
 		e := stats.Engines
+		if len(s.plan.Shaper) > 0 {
+			f.Counters["shaper_refused"], f.Counters["shaper_answered"] = int64(stats.Shed), int64(stats.Absorbed)
+		}
 		if s.plan.Client() {
 			f.Counters["orphaned_tokens"] = int64(stats.Orphaned)
 		}

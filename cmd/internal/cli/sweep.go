@@ -49,6 +49,9 @@ Without an objective it prints the curve over a grid of rates, and where it bend
 			if flags.flag("router") == routerList {
 				return writeRouters(env.Stdout)
 			}
+			if flags.flag("shaper") == routerList {
+				return writeShapers(env.Stdout)
+			}
 			p, err := flags.resolve(env, (*plan.Plan).ValidateSweep)
 			if err == nil {
 				err = flags.wrongTarget(&p)

@@ -200,8 +200,12 @@ func newPool(p *plan.Plan, setup engineSetup, loop clock.Loop) (*pool.Pool, erro
 	if err != nil {
 		return nil, err
 	}
+	shapers, err := newShapers(p)
+	if err != nil {
+		return nil, err
+	}
 	return pool.New(pool.Config{
-		Replicas: answering(p), Scale: scale, Prefill: prefill, Engine: setup.config, Vary: setup.mix.vary(), Name: setup.mix.namer(), Step: setup.step, Policy: policy, Routers: routers, Loop: loop,
+		Shapers: shapers, Replicas: answering(p), Scale: scale, Prefill: prefill, Engine: setup.config, Vary: setup.mix.vary(), Name: setup.mix.namer(), Step: setup.step, Policy: policy, Routers: routers, Loop: loop,
 		TTFTTimeout: p.TTFTTimeout, RequestTimeout: p.RequestTimeout, Faults: setup.faults,
 	})
 }
