@@ -136,9 +136,10 @@ func (s SLO) OfSessions() bool { return s != s.OfRequests() }
 
 // Met reports whether r got all that s promises. Only a success can; every other
 // outcome is a miss, except that of a censored request, or of one that was given up on
-// purpose, which is unknown, as is everything if nothing was promised. A clause that cannot apply (TPOT of a
-// one-token answer) is skipped; one whose metric was not observed, though it
-// exists, leaves the answer unknown unless another clause is missed.
+// purpose, which is unknown, as is everything if nothing was promised. A clause that cannot
+// apply (TPOT of a one-token answer, or of one that came whole) is skipped; one whose metric
+// was not observed, though it exists, leaves the answer unknown unless another clause is
+// missed.
 func (s SLO) Met(r *record.Request) record.Tri {
 	if s.OfRequests() == (SLO{}) || r.Outcome == record.Censored || r.Outcome == record.Canceled {
 		return record.Unknown
@@ -148,6 +149,9 @@ func (s SLO) Met(r *record.Request) record.Tri {
 	}
 	values := [...]int64{r.TTFT(), r.TTFTSend(), r.TPOT(), r.E2E()}
 	needs := [...]int32{1, 1, 2, 1} // output tokens without which there is no such metric
+	if r.LastToken.Known() && r.LastToken == r.FirstToken {
+		values[2] = 0 // it came whole: its user waited for none of the further tokens
+	}
 	met := record.Yes
 	bounds := s.bounds()
 	for i, bound := range bounds[:ofRequest] {

@@ -110,6 +110,7 @@ func TestSLOMet(t *testing.T) {
 		{"one token: tpot is skipped", all, func(r *record.Request) { r.OutputTokens, r.LastToken = 1, 100*ms }, record.Yes},
 		{"one token, late: ttft still holds", all, func(r *record.Request) { r.OutputTokens, r.FirstToken, r.LastToken = 1, 101*ms, 101*ms }, record.No},
 		{"one token, tpot alone", observe.SLO{TPOT: 1}, func(r *record.Request) { r.OutputTokens = 1 }, record.Yes},
+		{"came whole: tpot is skipped", observe.SLO{TPOT: 1}, func(r *record.Request) { r.LastToken = 100 * ms }, record.Yes},
 		{"no token: nothing applies", all, func(r *record.Request) { r.OutputTokens, r.FirstToken, r.LastToken = 0, clock.Never, clock.Never }, record.Yes},
 		{"unknown length: tpot unknown", observe.SLO{TPOT: 10e6}, func(r *record.Request) { r.OutputTokens = record.Null32 }, record.Unknown},
 		{"unknown length, but ttft missed", observe.SLO{TTFT: 1, TPOT: 10e6}, func(r *record.Request) { r.OutputTokens = record.Null32 }, record.No},

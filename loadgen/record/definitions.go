@@ -21,7 +21,7 @@ func Definitions() []Definition {
 		{"ttft", "ns", "first_token - intended: what a user who pressed enter at the intended time waits, so a late generator hides nothing", "no token arrived"},
 		{"ttft_send", "ns", "first_token - writing: counted from the first byte of the request, as vLLM's client does", "no token arrived"},
 		{"ttfv", "ns", "first_content - intended: the first token that the user sees, after any reasoning", "no content arrived"},
-		{"tpot", "ns", "(last_token - first_token) / (output_tokens - 1), with the server's count of tokens, or else the client's", "output_tokens < 2"},
+		{"tpot", "ns", "(last_token - first_token) / (output_tokens - 1), with the server's count of tokens, or else the client's", "output_tokens < 2, or all came with one read: nothing was seen of the time between them"},
 		{"itl", "ns", "gap between consecutive chunks that carry tokens; tokens bundled in one chunk add no zero gaps", "fewer than two chunks"},
 		{"itl_token", "ns", "gap / tokens of the chunk that ends it, weighted by these tokens", "tokens per chunk are unknown"},
 		{"e2e", "ns", "last_token - intended; of an answer without tokens done - intended", "the request is not a success"},

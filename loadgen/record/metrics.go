@@ -69,10 +69,11 @@ func (r *Request) TTFTSend() int64 { return diff(r.FirstToken, r.Writing) }
 func (r *Request) TTFV() int64 { return diff(r.FirstContent, r.Intended) }
 
 // TPOT is the mean time per output token after the first, in nanoseconds; Null
-// below two tokens.
+// below two tokens, and where all of them came with one read: a proxy or a server that
+// hands over an answer whole shows nothing of the time between its tokens, which is not 0.
 func (r *Request) TPOT() int64 {
 	d := diff(r.LastToken, r.FirstToken)
-	if d == Null || r.OutputTokens < 2 {
+	if d == Null || d == 0 || r.OutputTokens < 2 {
 		return Null
 	}
 	return d / int64(r.OutputTokens-1)

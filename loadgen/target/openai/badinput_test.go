@@ -120,7 +120,52 @@ func TestBadInput(t *testing.T) {
 			"chunks of one read are counted as such",
 			[]string{head + data(tok, tok, tok, finish, usage, done) + last},
 			record.OK,
-			func(r *record.Request) bool { return r.Chunks == 3 && r.CoalescedTokens == 2 && r.TPOT() == 0 },
+			func(r *record.Request) bool { return r.Chunks == 3 && r.CoalescedTokens == 2 && r.TPOT() == null },
+			observe.Anomalies{},
+		},
+		{
+			"an answer in one chunk of many tokens has no time per token, and no gaps of 0",
+			[]string{head + data(tok, finish, usage, done) + last},
+			record.OK,
+			func(r *record.Request) bool {
+				return r.OutputTokens == 3 && r.Chunks == 1 && r.TTFT() > 0 && r.TPOT() == null && len(r.TokenGapsUS) == 0
+			},
+			observe.Anomalies{},
+		},
+		{
+			"a call of a tool alone is a first token, and none that the user sees",
+			[]string{head + data(role), data(call), data(call, finish, usage, done) + last},
+			record.OK,
+			func(r *record.Request) bool { return r.FirstTool == r.FirstToken && r.TTFT() > 0 && r.TTFV() == null },
+			observe.Anomalies{},
+		},
+		{
+			"reasoning is a first token, and told from the first one that the user sees",
+			[]string{head + data(think), data(think), data(tok, finish, usage, done) + last},
+			record.OK,
+			func(r *record.Request) bool {
+				return r.FirstReasoning == r.FirstToken && r.TTFT() < r.TTFV() && r.Chunks == 3 && r.TPOT() > 0
+			},
+			observe.Anomalies{},
+		},
+		{
+			"the empty delta of the finish adds no gap",
+			[]string{head + data(tok), data(tok), data(finish, strings.Replace(usage, `"completion_tokens":3`, `"completion_tokens":2`, 1), done) + last},
+			record.OK,
+			func(r *record.Request) bool { return r.Chunks == 2 && len(r.TokenGapsUS) == 1 && r.OutputTokens == 2 },
+			observe.Anomalies{},
+		},
+		{
+			"a usage of no tokens is no answer of the length that was asked for",
+			[]string{head + data(role, finish, strings.Replace(usage, `"completion_tokens":3`, `"completion_tokens":0`, 1), done) + last},
+			record.OK,
+			func(r *record.Request) bool { return noToken(r) && r.OutputTokens == 0 && r.Normalized() == null },
+			observe.Anomalies{},
+		},
+		{
+			"an error object behind the finish is a failure",
+			[]string{head + data(tok, finish, `{"error":{"message":"engine died"}}`, done) + last},
+			record.StreamError, nil,
 			observe.Anomalies{},
 		},
 		{
