@@ -51,6 +51,11 @@
 // use goroutines of its own: it stamps what it sees where it sees it, and posts the
 // end of an attempt into the loop.
 //
+// # Faults of others
+//
+// FAULTS.md lists what load generators are known to measure wrongly, with what is done
+// here and the tests that show it.
+//
 // # Dependencies
 //
 // loadgen imports neither the fake engine nor the reports; of our own packages it
