@@ -17,6 +17,8 @@ type cursor struct {
 	bad bool
 	// escaped: the string taken last holds an escape.
 	escaped bool
+	// texts of a chunk were not empty; the last of them is b[from:to].
+	texts, from, to int
 }
 
 func (cur *cursor) fail() bool {

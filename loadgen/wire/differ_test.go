@@ -14,7 +14,7 @@ import (
 // full decode, or accepts text that is no JSON.
 func agree(t interface{ Fatalf(string, ...any) }, payload []byte) bool {
 	var fast, full Chunk
-	if !probe(payload, &fast) {
+	if !(&cursor{b: payload}).chunk(&fast) {
 		return false
 	}
 	if !json.Valid(payload) {
@@ -114,11 +114,11 @@ func TestProbeEqualsFullDecode(t *testing.T) {
 func TestProbeRefusesCutChunks(t *testing.T) {
 	whole := `{"choices":[{"index":0,"delta":{"content":"a\u00e9\"b"},"finish_reason":"stop"}],"usage":{"prompt_tokens":12}}`
 	var c Chunk
-	if !probe([]byte(whole), &c) {
+	if !(&cursor{b: []byte(whole)}).chunk(&c) {
 		t.Fatal("the whole chunk was refused")
 	}
 	for i := range whole {
-		if probe([]byte(whole[:i]), &c) {
+		if (&cursor{b: []byte(whole[:i])}).chunk(&c) {
 			t.Errorf("accepted %q", whole[:i])
 		}
 	}

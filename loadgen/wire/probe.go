@@ -16,6 +16,8 @@ type Probe struct {
 	API API
 	// Fallbacks counts the payloads that took the full decode.
 	Fallbacks int
+
+	memo memo
 }
 
 // Read fills c, overwriting all of it.
@@ -29,7 +31,13 @@ func (p *Probe) Read(payload []byte, c *Chunk) {
 		p.event(payload, c)
 		return
 	}
-	if probe(payload, c) {
+	if p.memo.holds(payload) {
+		*c = p.memo.said
+		return
+	}
+	cur := cursor{b: payload}
+	if cur.chunk(c) {
+		p.memo.keep(&cur, c)
 		return
 	}
 	p.Fallbacks++
@@ -46,10 +54,9 @@ const (
 	seenF
 )
 
-// probe is the fast path; false: c is unusable, decode in full.
-func probe(payload []byte, c *Chunk) bool {
+// chunk is the fast path; false: c is unusable, decode in full.
+func (cur *cursor) chunk(c *Chunk) bool {
 	*c = blank
-	cur := cursor{b: payload}
 	known := false
 	if !cur.open('{') {
 		return false
@@ -175,6 +182,9 @@ func (cur *cursor) text(c *Chunk, k Content) bool {
 	s, ok := cur.str()
 	if ok && len(s) > 0 {
 		c.Content = max(c.Content, k)
+		cur.texts++
+		cur.to = cur.i - 1
+		cur.from = cur.to - len(s)
 	}
 	return ok
 }

@@ -105,6 +105,9 @@ func (s *Scanner) Fill() (int, error) {
 // Next moves to the next event that is complete in what was read so far, and
 // reports whether there is one. After false, Err says whether that is final.
 func (s *Scanner) Next() bool {
+	if s.usual() {
+		return true
+	}
 	for s.err == nil {
 		line, ok := s.line()
 		if !ok {
@@ -121,6 +124,34 @@ func (s *Scanner) Next() bool {
 		}
 	}
 	return false
+}
+
+// usual takes an event as nearly all servers write it, wholly in the buffer: a data line
+// and a blank one, ended by line feeds. false: nothing was taken, and nothing changed.
+func (s *Scanner) usual() bool {
+	if !s.begun || s.pending || s.skipLF || s.seen > s.pos || s.err != nil {
+		return false
+	}
+	rest := s.buf[s.pos:s.end]
+	if len(rest) < len("data:\n\n") || string(rest[:5]) != "data:" {
+		return false
+	}
+	n := bytes.IndexByte(rest, '\n')
+	if n < 0 || n+1 == len(rest) || rest[n+1] != '\n' {
+		return false
+	}
+	value := rest[5:n]
+	if bytes.IndexByte(value, '\r') >= 0 {
+		return false
+	}
+	if len(value) > 0 && value[0] == ' ' {
+		value = value[1:]
+	}
+	s.data, s.copied = value, false
+	s.pos += n + 2
+	s.seen = s.pos
+	s.events++
+	return true
 }
 
 // Data is the payload of the current event: its data fields joined by line
