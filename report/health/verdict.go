@@ -77,8 +77,10 @@ func judgeSchedule(f *query.Figures, limit time.Duration, add func(v Verdict, fo
 	}
 	offered, ok1 := f.Offered()
 	achieved, ok2 := f.Achieved()
-	// What a cap on requests in flight kept back is not late.
+	// What a cap on requests in flight kept back is not late: it was dropped, or waited for
+	// a place until the run was over.
 	kept := f.Scheduled - f.Outcomes[record.DroppedCap]
+	kept -= max(0, min(kept-f.Sent, f.Manifest.Counters[record.CounterCapQueued]))
 	slipped := f.Slip() > limit || f.Sent < kept
 	offered *= float64(kept) / float64(max(1, f.Scheduled))
 	if ok1 && ok2 && slipped && achieved < minAchieved*offered {

@@ -39,6 +39,12 @@ func TestJudge(t *testing.T) {
 			f.Window, f.LastSent = 100*time.Millisecond, clock.Time(104*time.Millisecond)
 		}, 0, OK, ""},
 		{"never left", func(f *query.Figures) { f.Sent = 900 }, 0, Late, "achieved 9 of 10"},
+		{"waiting under a cap to the end", func(f *query.Figures) {
+			f.Sent, f.Manifest.Counters = 100, map[string]int64{record.CounterCapQueued: 950}
+		}, 0, OK, ""},
+		{"never left beside a cap", func(f *query.Figures) {
+			f.Sent, f.Manifest.Counters = 900, map[string]int64{record.CounterCapQueued: 10}
+		}, 0, Late, "achieved 9 of 9.9"},
 		{"records lost", func(f *query.Figures) { f.Manifest.Counters = map[string]int64{"record_rows_dropped": 3} }, 0, ClientLimited, "3 records"},
 		{"disk full", func(f *query.Figures) {
 			f.Manifest.Counters, f.Manifest.Problem = map[string]int64{"record_rows_lost": 4}, "no space left"
