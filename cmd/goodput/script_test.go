@@ -26,6 +26,7 @@ func TestMain(m *testing.M) {
 		"goodput-wait":   waitForListener,
 		"goodput-exit":   expectExit,
 		"goodput-shards": runShards,
+		"goodput-paced":  servePaced,
 		"goodput-late-ok": func() {
 			if code := cli.Main(cli.OS()); code != 4 {
 				os.Exit(code)
