@@ -89,7 +89,7 @@ func (d *Dispatcher) offer(now clock.Time, due schedule.Arrival) {
 	p := &d.places
 	most := int64(d.cfg.MaxConcurrency)
 	switch {
-	case most == 0 || d.flying.n+int64(p.granted) < most && p.n() == p.granted:
+	case most == 0 || d.flying.n-d.probes.inFlight+int64(p.granted) < most && p.n() == p.granted:
 		d.start(now, now, due)
 	case d.cfg.OnCap == Drop:
 		p.counts.Dropped++

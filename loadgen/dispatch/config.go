@@ -71,6 +71,8 @@ type Config struct {
 	// Classes are those of the requests, told by the items that these ask for; none:
 	// all are alike.
 	Classes []Class
+	// Probes are sent beside the load; the zero value: none.
+	Probes Probes
 	// Warmup is how long the window is preceded by arrivals that are Warm: the others
 	// are due from then on. AwaitWarmup opens the window when all of the Warm ones have
 	// ended, if that is later.
@@ -163,6 +165,8 @@ func (c *Config) check() error {
 		return errors.New("dispatcher has no target")
 	case c.Record == nil || c.Finished == nil:
 		return errors.New("dispatcher needs both Record and Finished")
+	case c.Probes.Every < 0:
+		return errors.New("the time between probes is negative: give 0 for none")
 	case c.Warmup < 0:
 		return errors.New("warm-up is negative: give 0 for none")
 	case c.Drain < 0:

@@ -29,6 +29,7 @@ type Dispatcher struct {
 	flying   flights
 	sessions sessions
 	places   places
+	probes   probing
 	sinks    []sink
 	texts    texts
 	// spare makes the rows of abandoned requests, whose own assembler may still be
@@ -71,7 +72,7 @@ func New(c Config) (*Dispatcher, error) {
 	d := &Dispatcher{cfg: c, ids: traceFamily(c.Identity.Salt), last: clock.Never, cutoff: clock.Never}
 	d.plain = Class{SLO: c.SLO, IgnoreEOS: c.IgnoreEOS, Assign: c.Assign, Priority: c.Priority}
 	d.canceler, _ = c.Target.(target.Canceler)
-	d.arrivals, d.places.d = &arrivals{d: d}, d
+	d.arrivals, d.places.d, d.probes.d = &arrivals{d: d}, d, d
 	d.warm.opens = clock.Time(c.Warmup)
 	if c.Client.Active() {
 		if d.patience, err = newPatience(d); err != nil {
@@ -84,12 +85,14 @@ func New(c Config) (*Dispatcher, error) {
 // Begin arranges the first arrival. Call it once, before the loop runs or from
 // within an event.
 func (d *Dispatcher) Begin() {
-	if d.cfg.Concurrent > 0 {
+	switch {
+	case d.cfg.Concurrent > 0:
 		d.sessions.lane.begin(d)
+		d.probes.begin(d.cfg.Loop.Now())
 		return
-	}
-	if d.cfg.Closed != nil {
+	case d.cfg.Closed != nil:
 		d.loop()
+		d.probes.begin(d.cfg.Loop.Now())
 		return
 	}
 	if !d.arrivals.arrange() {
@@ -167,7 +170,7 @@ func (d *Dispatcher) start(taken, now clock.Time, due schedule.Arrival) {
 func (d *Dispatcher) fill(due schedule.Arrival) *flight {
 	f := d.flying.take(d)
 	d.cfg.Set.Item(int(due.Item), &f.item)
-	f.thread, f.warm = nil, due.Warm
+	f.thread, f.warm, f.probe = nil, due.Warm, false
 	it := &f.item
 	session, turn := due.Session, due.Turn
 	if session == 0 {
@@ -200,6 +203,7 @@ func (d *Dispatcher) send(now clock.Time, t *thread) {
 	f := d.flying.take(d)
 	st, id := &t.plan.Steps[t.next], t.s.plan.ID
 	turn := t.plan.First + t.next
+	f.probe = false
 	f.thread, f.warm, f.waited = t, t.next == 0 && t.underway(), t.sent.Sub(t.ready)
 	if f.warm {
 		d.warm.sent++
@@ -252,24 +256,29 @@ func (d *Dispatcher) launch(now clock.Time, f *flight) {
 	a.req.TraceID, a.req.SpanID = traceIDs(d.ids, a.req.Seq, 0)
 	d.flying.add(f)
 	d.counts.Scheduled++
-	if d.cfg.Monitor != nil {
+	if d.cfg.Monitor != nil && !f.probe {
 		d.cfg.Monitor.Started(now)
 	}
-	if d.patience != nil {
+	if d.patient(f) {
 		d.patience.admit(now, f)
 	}
 	d.try(now, f, a)
 }
+
+// patient reports whether the client layer cares for the request.
+func (d *Dispatcher) patient(f *flight) bool { return d.patience != nil && !f.probe }
 
 // try hands one attempt to the target; f must not be touched after it.
 func (d *Dispatcher) try(now clock.Time, f *flight, a *attempt) {
 	a.began, a.row = now, nil
 	f.tries++
 	f.live++
-	d.attempts.Sent++
+	if !f.probe {
+		d.attempts.Sent++
+	}
 	d.begin(&a.asm, a)
 	s := d.newSink(a)
-	if d.patience == nil {
+	if !d.patient(f) {
 		d.cfg.Target.Start(&a.req, s)
 		return
 	}
@@ -296,8 +305,11 @@ func (d *Dispatcher) begin(asm *observe.Assembler, a *attempt) *record.Request {
 	}
 	row.PlannedCachedTokens, row.PoolCachedTokens = f.plannedCached, f.poolCached
 	row.Final, row.Phase = true, record.Measure
-	if f.warm {
+	switch {
+	case f.warm:
 		row.Phase = record.Warmup
+	case f.probe:
+		row.Phase, row.Class = record.Probe, record.ProbeClass
 	}
 	return row
 }
@@ -315,11 +327,11 @@ func (d *Dispatcher) ended(a *attempt) {
 		d.place(a.row, f)
 	}
 	f.live--
-	if d.patience != nil && !d.patience.settle(a) {
-		return
-	}
-	if d.patience == nil {
+	switch {
+	case !d.patient(f):
 		f.winner = a
+	case !d.patience.settle(a):
+		return
 	}
 	d.decide(f)
 }
@@ -331,7 +343,9 @@ func (d *Dispatcher) decide(f *flight) {
 	if t == nil {
 		d.land(f, row)
 		d.flying.idle = append(d.flying.idle, f)
-		d.vacate(d.cfg.Loop.Now())
+		if !f.probe {
+			d.vacate(d.cfg.Loop.Now())
+		}
 	} else {
 		d.landStep(f, row, t)
 	}
@@ -356,7 +370,7 @@ func (d *Dispatcher) landStep(f *flight, row *record.Request, t *thread) {
 // place tells the wait for a place in flight from lateness: the transport hands over
 // after both, and only lateness is the generator's lag.
 func (d *Dispatcher) place(row *record.Request, f *flight) {
-	bounded := d.cfg.MaxConcurrency > 0
+	bounded := d.cfg.MaxConcurrency > 0 && !f.probe
 	if f.thread != nil {
 		bounded = d.cfg.MaxInFlight > 0 || d.cfg.MaxSessions > 0
 	}
@@ -368,10 +382,16 @@ func (d *Dispatcher) place(row *record.Request, f *flight) {
 
 // land records f's row, and takes f out of the air.
 func (d *Dispatcher) land(f *flight, row *record.Request) {
-	row.SLOMet = d.class(f.first.req.Class).SLO.Met(row)
+	if !f.probe { // which was promised nothing
+		row.SLOMet = d.class(f.first.req.Class).SLO.Met(row)
+	}
 	d.flying.remove(f)
 	d.counts.Outcomes[row.Outcome]++
 	d.cfg.Record(row)
+	if f.probe {
+		d.probes.landed(row.Outcome)
+		return
+	}
 	if d.cfg.Monitor != nil {
 		d.cfg.Monitor.Ended(d.cfg.Loop.Now(), row)
 	}
@@ -422,5 +442,5 @@ func (d *Dispatcher) Offered() (perSecond float64, ok bool) {
 		return 0, false
 	}
 	c := d.Counts()
-	return float64(c.Scheduled-d.warm.sent) / to.Sub(from).Seconds(), true
+	return float64(c.Scheduled-d.warm.sent-d.probes.sent) / to.Sub(from).Seconds(), true
 }

@@ -21,8 +21,8 @@ type flight struct {
 	// plannedCached and poolCached are for the row; abandoned: the row was written without an End.
 	plannedCached, poolCached int32
 	abandoned                 bool
-	// warm: the request is of the warm-up.
-	warm bool
+	// warm: the request is of the warm-up; probe: it is none of the load.
+	warm, probe bool
 
 	first attempt
 	again []*attempt // further attempts, and those of earlier requests behind them

@@ -28,6 +28,7 @@ func (w *warmup) arrange(a *arrivals) {
 		return
 	default:
 		w.open = true
+		d.probes.begin(w.opens)
 		a.follow(w.opens)
 	}
 	a.d.cfg.Loop.At(a.next.At, clock.RankArrival, a)
@@ -49,6 +50,7 @@ func (w *warmup) landed(a *arrivals, o record.Outcome) {
 	}
 	w.held = false
 	w.opens = max(w.opens, a.d.cfg.Loop.Now())
+	a.d.probes.begin(w.opens)
 	a.follow(w.opens)
 	a.d.cfg.Loop.At(a.next.At, clock.RankArrival, a)
 }

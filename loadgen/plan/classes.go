@@ -15,6 +15,9 @@ type Class struct {
 	Plan Plan
 }
 
+// probeClass is the class of the rows of probes.
+const probeClass = "probe"
+
 // Of class names, and of classes.
 const (
 	longestClass = 64
@@ -167,6 +170,8 @@ func quote(s string) string {
 func (p *Plan) checkClasses(v *checker) {
 	list, err := p.Classes()
 	v.ok(err == nil, "class", "%v", err)
+	v.ok(p.ProbeRate == 0 || !slices.ContainsFunc(list, func(c Class) bool { return c.Name == probeClass }), "class",
+		"%s is the class of those that --probe-request-rate sends: give yours another name", probeClass)
 	v.ok(p.Concurrency == 0, "concurrency", "in a closed loop nothing arrives by a process that classes could differ in: leave it out, or --class")
 	v.ok(!p.InSessions() && p.SessionsRate == 0 && p.NumSessions == 0 && p.SessionsConcurrency == 0, "class",
 		"classes are of single requests, and sessions are a load of their own: leave one of the two out")

@@ -27,6 +27,7 @@ func (p *Plan) checkNull(v *checker) {
 	}
 	v.ok(p.NumPrompts == 0 && p.Duration == 0, "num-prompts", "the search for a rate decides how long its runs are: leave --num-prompts and --duration out, or give --request-rate")
 	v.ok(p.MaxConcurrency == 0, "max-concurrency", "requests are answered at once, so none is in flight: leave it out")
+	v.ok(p.ProbeRate == 0, "probe-request-rate", "the search for a rate has none: leave it out, or give --request-rate")
 	d, n, _ := p.Warming()
 	v.ok(d == 0 && n == 0 && p.Cache != CacheWarm, "warmup", "the search for a rate has none: leave it out, or give --request-rate")
 	v.ok(p.Rescale == "" && p.Arrival != "trace", "arrival", "the search for a rate needs one that can be changed: leave out --rescale and --arrival trace")

@@ -126,6 +126,7 @@ type Plan struct {
 	MaxConcurrency int    `yaml:"max-concurrency" group:"load" help:"most requests in flight; arrivals keep their intended time, from which latency counts, and those that found no place are counted; 0: no cap"`
 	OnCap          string `yaml:"on-cap" group:"load" help:"what becomes of a request that finds --max-concurrency in flight: queue (sent when one ends; the wait is client_queue), drop (never sent; outcome dropped_cap)"`
 	Concurrency    int    `yaml:"concurrency" group:"load" help:"closed loop instead of a rate: keep so many requests in flight, each sent when another ends. A slow server then lowers the load, which hides waiting; 0: open loop"`
+	ProbeRate      Rate   `yaml:"probe-request-rate,omitempty" group:"load" help:"send so many probes a second beside the load, evenly spaced: requests of 8 tokens for one token, that pass by --max-concurrency and the client's retries and hedges. What they see of the server is the load's doing; they have a row of their own in the report (class probe), and are in none of its other figures; 0: none"`
 
 	// One of several processes that offer the load together.
 	Shard   string `yaml:"shard,omitempty" group:"shard" help:"INDEX/COUNT, such as 0/2: offer only this part of the load, together with COUNT-1 other processes that get the same flags, another INDEX each and the same --start-at; goodput merge makes one run of theirs. Each has every COUNTth request, or whole sessions, of one schedule. Not for engines in this process, closed loops and caps, which are of one process" hash:"-"`

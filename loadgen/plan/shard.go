@@ -51,6 +51,7 @@ func (p *Plan) checkShard(v *checker) {
 	v.ok(!p.Searches(), "shard", "a search for the highest rate is of one process: give --request-rate")
 	v.ok(p.Concurrency == 0 && p.SessionsConcurrency == 0, "shard", "a closed loop has no schedule that could be divided: give a rate in place of --concurrency or --sessions-concurrency")
 	v.ok(p.MaxConcurrency == 0 && p.MaxLiveSessions == 0, "shard", "processes don't know how much the others have in flight: leave out --max-concurrency and --max-live-sessions")
+	v.ok(p.ProbeRate == 0, "probe-request-rate", "probes are sent by one process: send them with a run of one request-rate beside the parts, or leave them out")
 	d, n, _ := p.Warming()
 	v.ok(n == 0 && (p.Cache != CacheWarm || d > 0), "warmup", "the window has to open at one instant in all parts: give a time, such as 30s")
 }

@@ -106,6 +106,7 @@ func (p *Plan) checkSweepLoad(v *checker) {
 	v.ok(p.Concurrency == 0, "concurrency", "a sweep is open-loop: leave it out")
 	v.ok(p.Duration == 0, "duration", length)
 	v.ok(p.Rescale == "", "rescale", length)
+	v.ok(p.ProbeRate == 0, "probe-request-rate", "trials have no probes beside them: leave it out, or try one rate with goodput run")
 	v.ok(!p.InSessions(), "dataset-name", "a sweep is of single requests, and %s is sessions: take another, or send the steps of a trace open-loop (--trace-sessions open)", p.DatasetName)
 	v.ok(p.Cache != CacheWarm, "cache", "the first requests of a trial are its warm-up, after which prefixes are cached: leave it out")
 	v.ok(!p.DisableShuffle, "disable-shuffle", "a trial is a part of the dataset, which would hold but the first prefixes")

@@ -49,6 +49,9 @@ func (p *Plan) ValidatePool() error {
 	return errors.Join(v.errs...)
 }
 
+// mostProbes bounds the rate of probes.
+const mostProbes = 1000
+
 type checker struct{ errs []error }
 
 func (v *checker) ok(good bool, flag, format string, args ...any) {
@@ -247,6 +250,7 @@ func (p *Plan) checkLoad(v *checker) {
 	}{{"duration", p.Duration}, {"request-timeout", p.RequestTimeout}, {"ttft-timeout", p.TTFTTimeout}, {"drain", p.Drain}} {
 		v.span(d.flag, d.d)
 	}
+	v.ok(p.ProbeRate >= 0 && p.ProbeRate <= mostProbes, "probe-request-rate", "%v is outside 0 to %d a second: probes are to be few beside the load", p.ProbeRate, mostProbes)
 	v.ok(p.MaxErrorRate >= 0 && p.MaxErrorRate <= 1, "max-error-rate", "%v is outside 0 to 1", p.MaxErrorRate)
 }
 

@@ -115,7 +115,7 @@ func TestFormatListsWords(t *testing.T) {
 		strings.Join(outcomeNames[:], " "),
 		"warmup measure drain", "inprocess header otlp", "running", string(Complete), string(Interrupted),
 		ManifestName, LatencyName, walSuffix, groupsSuffix, CounterDropped, CounterLost, CounterClamped, CounterTorn, CounterSessionsDropped, CounterSamplesTwice,
-		DatasetCache, TargetCacheReset, CounterWarmups, CounterWarmupFailed,
+		DatasetCache, TargetCacheReset, CounterWarmups, CounterWarmupFailed, CounterProbes, CounterProbesFailed, ProbeClass,
 		TargetKVBlocks, TargetKVFrom, KVDerived, KVGiven, CounterKVWaits, CounterPreemptions,
 		keySchema, keyRun, keyPlan, keyDefinitions, "ttft tpot itl e2e",
 	} {

@@ -55,6 +55,13 @@ const (
 	CounterWarmupFailed = "warmup_failed"
 )
 
+// CounterProbes counts the probes, which the account includes; CounterProbesFailed those of
+// them that did not succeed.
+const (
+	CounterProbes       = "probe_requests"
+	CounterProbesFailed = "probes_failed"
+)
+
 // What the manifest says of the load: keys of Load, and counters of the requests that
 // found as many in flight as allowed when they were due.
 const (

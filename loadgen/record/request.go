@@ -26,9 +26,17 @@ const (
 	Measure Phase = iota // counts in the window
 	Warmup
 	Drain
+	Probe // none of the load, and beside its window
 )
 
-var phaseNames = [...]string{"measure", "warmup", "drain"}
+// ProbeClass is the class of probes, and ProbeSeq the number of the first one: those of
+// the load are below.
+const (
+	ProbeClass        = "probe"
+	ProbeSeq   uint64 = 1 << 62
+)
+
+var phaseNames = [...]string{"measure", "warmup", "drain", "probe"}
 
 // String returns the stored name.
 func (p Phase) String() string { return phaseNames[p] }

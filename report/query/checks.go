@@ -53,10 +53,15 @@ type checks struct {
 	whole   float64 // time in flight of those that left in it, ns
 }
 
-func (c *checks) add(r *record.Request) {
+// account takes a row that is none of the load.
+func (c *checks) account(r *record.Request) {
 	if r.Final {
 		c.decided++
 	}
+}
+
+func (c *checks) add(r *record.Request) {
+	c.account(r)
 	from, to, ok := underWay(r)
 	if !ok || c.window == nil {
 		return

@@ -64,6 +64,7 @@ type collector struct {
 	first   clock.Time                // first scheduled arrival of the window
 	last    clock.Time                // last scheduled arrival of the window
 	end     clock.Time                // last token of a success
+	probes  bool                      // the figures are those of the probes
 }
 
 func newCollector(dir string, m record.Manifest) *collector {
@@ -95,13 +96,17 @@ func (c *collector) expect(requests int64) {
 // add takes one row. Only the attempt that decides a request counts, and only
 // requests that were scheduled in the window.
 func (c *collector) add(r *record.Request) error {
+	if r.Phase == record.Probe && !c.probes {
+		c.checks.account(r)
+		return nil
+	}
 	replica := c.pool.number(r.Replica)
 	c.lines.add(r, replica)
 	c.checks.add(r)
 	if r.Phase == record.Warmup {
 		c.warm = max(c.warm, r.Intended)
 	}
-	if r.Phase != record.Measure {
+	if r.Phase != record.Measure && r.Phase != record.Probe {
 		return nil
 	}
 	f := &c.f
@@ -137,7 +142,7 @@ func (c *collector) add(r *record.Request) error {
 	for i, m := range perRequest {
 		if v := m.of(r); v != record.Null && (r.Outcome == record.OK || m.name == "lag" || m.name == "client_queue") {
 			c.samples[i].Add(v)
-			c.series[i].Add(uint64(max(0, r.Seq)), float64(v))
+			c.series[i].Add(place(r), float64(v))
 		}
 	}
 	// Spans tell of times and tokens, and not of these.
@@ -156,6 +161,15 @@ func (c *collector) add(r *record.Request) error {
 	}
 	c.success(r)
 	return nil
+}
+
+// place is the place of a request in the order of the schedule, or of the probes.
+func place(r *record.Request) uint64 {
+	n := uint64(max(0, r.Seq))
+	if r.Phase == record.Probe {
+		n -= record.ProbeSeq
+	}
+	return n
 }
 
 // failure keeps the words of the first request of its kind. Rows come in the order

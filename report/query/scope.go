@@ -10,8 +10,14 @@ import (
 )
 
 // Scope restricts figures to the requests whose label has a value. The labels are
-// class, tenant, replica and, of a run with several, arm.
+// class, tenant, replica and, of a run with several, arm. Probes are in no figures but
+// those of their class.
 type Scope struct{ Label, Value string }
+
+// ofProbes reports whether the scopes are those of the probes.
+func ofProbes(scopes []Scope) bool {
+	return slices.Contains(scopes, Scope{"class", record.ProbeClass})
+}
 
 // labelOf reads the labels.
 var labelOf = map[string]func(*record.Request) string{

@@ -39,14 +39,15 @@ func Windows(dir string, width time.Duration, scopes ...Scope) ([]*Figures, erro
 	if n > MostWindows {
 		return nil, fmt.Errorf("%s lasts %v, which is more than %d stretches of %v: give a longer time", dir, whole.Window, MostWindows/2, width)
 	}
-	all := make([]*collector, n)
+	all, probes := make([]*collector, n), ofProbes(scopes)
 	for i := range all {
 		all[i] = newCollector(dir, run.Manifest)
 		all[i].itl = stats.NewHist()
+		all[i].probes = probes
 	}
 	half := width / 2
 	if err := run.Requests(func(r *record.Request) error {
-		if !in.pass(r) || r.Phase != record.Measure {
+		if !in.pass(r) || r.Phase != record.Measure && (r.Phase != record.Probe || !probes) {
 			return nil
 		}
 		at := r.Intended.Sub(whole.Start)

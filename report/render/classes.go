@@ -17,6 +17,8 @@ type Class struct {
 	SLO string
 	// Priority is theirs; 0 was not sent.
 	Priority int
+	// Probes: it is what was sent beside the load, and in none of the load's figures.
+	Probes bool
 	// Figures are of its requests alone; nil: it had none.
 	*query.Figures
 }
@@ -127,12 +129,21 @@ func (r *Report) classes(w io.Writer) {
 		fmt.Fprintf(w, "%s  %s\n", line.String(), row[len(row)-1])
 	}
 	fmt.Fprintln(w, "  times in ms; rates per second of the whole window")
+	if r.probed() {
+		fmt.Fprintln(w, "  probe: sent beside the load, and in none of its figures")
+	}
 	fmt.Fprintln(w)
+}
+
+// probed reports whether the last class is that of probes.
+func (r *Report) probed() bool {
+	return len(r.Classes) > 0 && r.Classes[len(r.Classes)-1].Probes
 }
 
 // jsonClass is what JSON says of a class.
 type jsonClass struct {
 	Name       string                `json:"name"`
+	Probes     bool                  `json:"probes"`
 	SLO        *string               `json:"slo"`
 	Priority   int                   `json:"priority"`
 	Requests   int64                 `json:"requests"`
@@ -148,7 +159,7 @@ func (r *Report) classesJSON() []jsonClass {
 	out := []jsonClass{}
 	for i := range r.Classes {
 		c := &r.Classes[i]
-		j := jsonClass{Name: c.Name, SLO: phrase(c.SLO), Priority: c.Priority, Outcomes: map[string]int64{}, Metrics: map[string]jsonMetric{}}
+		j := jsonClass{Name: c.Name, Probes: c.Probes, SLO: phrase(c.SLO), Priority: c.Priority, Outcomes: map[string]int64{}, Metrics: map[string]jsonMetric{}}
 		if f := c.Figures; f != nil {
 			j.Requests, j.Outcomes, j.Metrics = f.Scheduled, outcomesJSON(f), metricsJSON(f)
 			j.OfferedRPS, j.GoodputRPS, j.Attainment = maybe(r.perSecond(f.Scheduled)), maybe(r.classGoodput(c)), maybe(f.Attainment())

@@ -92,6 +92,8 @@ func (r *Report) Means() Means {
 		m.Why = fmt.Sprintf("%d engines began anew during the run", e.Resets)
 	case warmups > 0:
 		m.Why = fmt.Sprintf("the engines count the %d requests of the warm-up, too", warmups)
+	case r.Manifest.Counters[record.CounterProbes] > 0:
+		m.Why = fmt.Sprintf("the engines count the %d probes, too", r.Manifest.Counters[record.CounterProbes])
 	case !e.Idle:
 		m.Why = "there were requests in the engines before the run or after it"
 	}

@@ -310,5 +310,5 @@ func loadClasses(r *render.Report, p *plan.Plan) error {
 		out.Figures = f
 		r.Classes = append(r.Classes, out)
 	}
-	return nil
+	return loadProbes(r, p)
 }

@@ -172,6 +172,7 @@ func writePlan(w io.Writer, p *plan.Plan) error {
 // execute runs the plan and prints its figures.
 func execute(env *Env, s *session, asJSON bool) error {
 	describeLoad(env.Stderr, s)
+	describeProbes(env.Stderr, &s.plan)
 	describeSpans(env.Stderr, s)
 	if err := s.awaitStart(env.Stderr); err != nil {
 		return err

@@ -303,6 +303,9 @@ func (s *session) open(env *Env) error {
 	if part.Sharded() {
 		c.PlannedCached = nil // the others' prompts would be in the cache, too
 	}
+	if c.Probes, err = newProbes(&s.plan); err != nil {
+		return err
+	}
 	s.dispatcher, err = dispatch.New(c)
 	return err
 }
@@ -476,6 +479,9 @@ func (s *session) finish(ended clock.Time) error {
 	}
 	if sent, failed := s.dispatcher.Warmups(); sent > 0 {
 		f.Counters[record.CounterWarmups], f.Counters[record.CounterWarmupFailed] = sent, failed
+	}
+	if sent, failed := s.dispatcher.Probed(); sent > 0 {
+		f.Counters[record.CounterProbes], f.Counters[record.CounterProbesFailed] = sent, failed
 	}
 	if s.dispatcher.Interrupted() || s.dispatcher.Err() != nil {
 		f.State = record.Interrupted

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -66,7 +65,6 @@ func aliases() []vllmFlag {
 		}},
 		{name: "self-timed", bool: true, says: "--arrival trace, the default of a dataset with timestamps", set: always("arrival", "trace")},
 		{name: "no-self-timed", bool: true, says: "--arrival poisson, at --request-rate", set: always("arrival", "poisson")},
-		{name: "probe-request-rate", says: "not offered: the load has no second lane for probes", set: refuse("", "there is no second lane for probes: send them with another run beside this one")},
 	}...)
 }
 
@@ -85,18 +83,6 @@ func labels() []vllmFlag {
 	}
 	slices.SortFunc(out, func(a, b vllmFlag) int { return strings.Compare(a.name, b.name) })
 	return out
-}
-
-// refuse takes values that ask for nothing, and refuses the word or, without one, all
-// others.
-func refuse(word, why string) func(string) (map[string]string, error) {
-	return func(value string) (map[string]string, error) {
-		off := value == "0" || value == "0.0" || value == "false"
-		if off || word != "" && value != word {
-			return nil, nil
-		}
-		return nil, errors.New(why)
-	}
 }
 
 // sampling are fields of a request's body.

@@ -90,7 +90,7 @@ var parities = []parity{
 	{"prefix-repetition-prefix-len", "2", same, "prefix-repetition-prefix-len=2"},
 	{"prefix-repetition-suffix-len", "2", same, "prefix-repetition-suffix-len=2"},
 	{"presence-penalty", "-1", same, `extra-body={"presence_penalty":-1}`},
-	{"probe-request-rate", "0.5", refused, "no second lane"},
+	{"probe-request-rate", "0.5", same, "probe-request-rate=0.5"},
 	{"profile", "", warned, ""},
 	{"ramp-up-end-rps", "9", fixed, "ramp-up-end-rps=9"},
 	{"ramp-up-start-rps", "1", fixed, "ramp-up-start-rps=1"},
@@ -267,14 +267,13 @@ func TestCommandLineOfVLLM(t *testing.T) {
 		"--num-warmups many":             "not a number of requests",
 		"--temperature hot":              "not a number",
 		"--chat-template-kwargs {":       "no value of JSON",
-		"--probe-request-rate 0.5":       "no second lane",
 		"--timed-trace-label-hash-ids x": "must be called hash_ids",
 	} {
 		if _, _, err := parse(strings.Fields(args)...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", args, err, want)
 		}
 	}
-	for _, neutral := range []string{"--probe-request-rate 0", "--probe-request-rate 0.0", "--timed-trace-label-hash-ids hash_ids"} {
+	for _, neutral := range []string{"--probe-request-rate 0.0", "--timed-trace-label-hash-ids hash_ids"} {
 		if _, _, err := parse(strings.Fields(neutral)...); err != nil {
 			t.Errorf("%s: %v", neutral, err)
 		}

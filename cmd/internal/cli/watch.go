@@ -191,12 +191,12 @@ func newReplay(run *record.Run, about monitor.About, speed plan.Speed) (*replay,
 		r.state = "interrupted"
 	}
 	err := run.Requests(func(q *record.Request) error {
-		if q.Final {
+		if q.Final && q.Phase != record.Probe {
 			r.times = append(r.times, int64(q.Dispatched))
 			r.end = max(r.end, monitor.Ended(q))
 		}
 		return nil
-	}, record.Columns("final", "dispatched", "last_token", "done", "closed"))
+	}, record.Columns("final", "phase", "dispatched", "last_token", "done", "closed"))
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +221,7 @@ func rows(run *record.Run) iter.Seq2[*record.Request, error] {
 	return func(yield func(*record.Request, error) bool) {
 		stop := errors.New("stop")
 		err := run.Requests(func(q *record.Request) error {
-			if q.Final && !yield(q, nil) {
+			if q.Final && q.Phase != record.Probe && !yield(q, nil) {
 				return stop
 			}
 			return nil
