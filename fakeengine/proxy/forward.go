@@ -108,6 +108,9 @@ func (x *exchange) outgoing(ctx context.Context, in *http.Request, body io.Reade
 		return nil, err
 	}
 	passOn(out.Header, in.Header)
+	if strings.Contains(in.Header.Get("Te"), "trailers") {
+		out.Header["Te"] = []string{"trailers"} // they are handed on
+	}
 	out.Header.Set(headerVia, via)
 	if out.ContentLength = in.ContentLength; in.ContentLength == 0 {
 		out.Body = http.NoBody
@@ -179,6 +182,9 @@ func (x *exchange) copy(w http.ResponseWriter, resp *http.Response) {
 		switch {
 		case err == nil:
 		case errors.Is(err, io.EOF):
+			for name, values := range resp.Trailer {
+				w.Header()[http.TrailerPrefix+name] = values
+			}
 			if p := x.passage; p != nil {
 				p.Answered = x.proxy.stamp.Stamp()
 			}

@@ -235,7 +235,9 @@ func (x *exchange) serve() (cut bool) {
 	switch {
 	case box.aborted: // before anything was sent
 	case x.req.stream:
-		box, done = x.stream(box)
+		if box, done = x.stream(box); !done && !box.aborted {
+			x.tellTiming(http.TrailerPrefix)
+		}
 	default:
 		for !box.ended {
 			box = st.wait(ctx)
@@ -393,6 +395,7 @@ func (x *exchange) whole(box mailbox) {
 	h := x.w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", strconv.Itoa(len(st.buf)))
+	x.tellTiming("")
 	x.w.WriteHeader(http.StatusOK)
 	x.truth.status = http.StatusOK
 	x.send()
@@ -401,20 +404,26 @@ func (x *exchange) whole(box mailbox) {
 // account writes the truth of each choice, after the end: the engine's own figures.
 func (x *exchange) account() {
 	for i := range x.st.choices {
-		c := &x.st.choices[i]
-		t, s := x.truth, &c.seq
-		t.choice, t.finish = i, finishName(c.why)
-		t.output, t.sent = s.Output, c.sent
-		t.preemptions, t.recomputed, t.preemptedNS = s.Preemptions, s.Recomputed, s.PreemptedNS
-		t.spent = s.Spent
-		t.cached = c.cached()
-		t.arrival, t.queued, t.scheduled = s.Arrival, s.Queued, s.Scheduled
-		t.firstToken, t.firstSent = s.FirstToken, c.firstSent
-		t.lastToken, t.lastSent = s.LastToken, c.lastSent
-		if x.st.remote {
-			t.handedOver(&c.handoff, x.st.source)
-		}
+		t := x.truthOf(i)
 		x.srv.truth.write(&t) // before leave, because Close waits for that
-		x.trace(&t, c.why)
+		x.trace(&t, x.st.choices[i].why)
 	}
+}
+
+// truthOf is what is known of a choice, all of it once the engine has ended it.
+func (x *exchange) truthOf(i int) truth {
+	c := &x.st.choices[i]
+	t, s := x.truth, &c.seq
+	t.choice, t.finish = i, finishName(c.why)
+	t.output, t.sent = s.Output, c.sent
+	t.preemptions, t.recomputed, t.preemptedNS = s.Preemptions, s.Recomputed, s.PreemptedNS
+	t.spent = s.Spent
+	t.cached = c.cached()
+	t.arrival, t.queued, t.scheduled = s.Arrival, s.Queued, s.Scheduled
+	t.firstToken, t.firstSent = s.FirstToken, c.firstSent
+	t.lastToken, t.lastSent = s.LastToken, c.lastSent
+	if x.st.remote {
+		t.handedOver(&c.handoff, x.st.source)
+	}
+	return t
 }

@@ -58,8 +58,9 @@ type Config struct {
 	// Truth gets a JSON line for each answer that ended; nil: no log. It is
 	// written to from one goroutine at a time.
 	Truth io.Writer
-	// Spans gets the span of each answer that ended well; nil: nobody traces. Wall is
-	// then the wall clock at an instant of the loop.
+	// Spans gets the span of each answer that ended well; nil: nobody traces. Wall is the
+	// wall clock at an instant of the loop, which it needs; without Spans and with Wall,
+	// answers still tell by Server-Timing how long their parts took.
 	Spans SpanSink
 	// Stages hands over a span each for queue, prefill and decode, too, which vLLM has
 	// not: they are below that of the request.

@@ -82,7 +82,7 @@ func (r *Report) Means() Means {
 	e, j := &r.Engines, &r.Joined
 	m := Means{DTTFT: math.NaN(), DE2E: math.NaN(), N: j.Successes}
 	_, told := e.Of(record.SignalTTFTCount)
-	m.Asked = e.Known() && e.Source == record.SampleScrape && told && j.Successes > 0 && j.Matched() == 0
+	m.Asked = e.Known() && e.Source == record.SampleScrape && told && j.Successes > 0 && j.OTLP+j.InProcess == 0
 	if !m.Asked {
 		return m
 	}

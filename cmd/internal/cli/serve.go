@@ -145,11 +145,9 @@ func serve(env *Env, p plan.Plan, o serveOptions) (err error) {
 			return err
 		}
 		defer closeSpans(env.Stderr, out)
-		c.Stages = o.stages
-		c.Spans, c.Wall = out, func(t clock.Time) time.Time {
-			return epoch.Add(time.Duration(float64(t) / o.timeScale))
-		}
+		c.Spans, c.Stages = out, o.stages
 	}
+	c.Wall = func(t clock.Time) time.Time { return epoch.Add(time.Duration(float64(t) / o.timeScale)) }
 	engines, err := server.New(c)
 	if err != nil {
 		return err

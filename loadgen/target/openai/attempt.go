@@ -133,8 +133,10 @@ func (a *attempt) exchange() {
 		a.stream(resp.Body)
 		a.scanner.Reset(nil)
 		a.c.scanners.Put(a.scanner)
+		a.result.Server = account(resp.Trailer)
 		return
 	}
+	a.result.Server = account(resp.Header)
 	a.whole(resp.Body)
 }
 
@@ -147,6 +149,9 @@ func (a *attempt) header() http.Header {
 	maps.Copy(h, a.c.header)
 	h["Content-Type"] = []string{"application/json"}
 	h["Accept"] = []string{a.c.cfg.mediaType()}
+	if a.c.cfg.streams() {
+		h["Te"] = a.c.trailers
+	}
 	if s := a.req.Shape; s != (target.Shape{}) && a.c.cfg.API == wire.Chat && h[headerShape] == nil {
 		h[headerShape] = []string{s.String()}
 	}

@@ -35,6 +35,7 @@ type Client struct {
 	host      string // of the Host header; "" is the URL's
 	secrets   *strings.Replacer
 	format    *wire.Format
+	trailers  []string // of the header that asks for them
 
 	// Owned by the loop's goroutine.
 	live        map[*target.Request]*attempt
@@ -78,7 +79,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	c := &Client{
 		cfg: cfg, endpoints: endpoints, header: header, host: header.Get("Host"),
-		secrets: secrets(&cfg), format: format,
+		secrets: secrets(&cfg), format: format, trailers: []string{"trailers"},
 		live: map[*target.Request]*attempt{},
 	}
 	header.Del("Host")

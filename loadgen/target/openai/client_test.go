@@ -47,7 +47,7 @@ func TestRequestOnTheWire(t *testing.T) {
 	}
 	want := http.Header{
 		"Accept": {"text/event-stream"}, "Accept-Encoding": {"identity"}, "Content-Type": {"application/json"},
-		"Authorization": {"Bearer sk-1234567890"}, "X-Team": {"blue"}, "User-Agent": {"goodput"},
+		"Authorization": {"Bearer sk-1234567890"}, "X-Team": {"blue"}, "User-Agent": {"goodput"}, "Te": {"trailers"},
 		"Content-Length": {fmt.Sprint(len(body))},
 		"X-Request-Id":   {"01ab0000000000000000000000000000"},
 		"Traceparent":    {"00-01ab0000000000000000000000000000-0200000000000000-01"},

@@ -78,6 +78,21 @@ func replica(h http.Header) string {
 	return h.Get("X-Upstream")
 }
 
+// account is what a header or trailer says of how long the server took; nil: nothing.
+func account(h http.Header) *target.Server {
+	if len(h) == 0 {
+		return nil
+	}
+	t, ok := wire.ParseTiming(h[wire.TimingHeader])
+	if !ok {
+		return nil
+	}
+	return &target.Server{
+		Source: target.SourceHeader, Queue: t.Queue, Prefill: t.Prefill, Decode: t.Decode, TTFT: t.TTFT, E2E: t.E2E,
+		Preempted: target.Unknown, CachedTokens: target.Unknown, Preemptions: target.Unknown, RecomputedToks: target.Unknown,
+	}
+}
+
 // retryAfter reads Retry-After (RFC 9110, section 10.2.3), in nanoseconds. A date
 // counts from the answer's own Date, so that no clock of ours is compared with
 // the server's. 0 is none, or one that cannot be understood.
