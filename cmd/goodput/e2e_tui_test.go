@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -173,5 +174,84 @@ func TestE2EStartsQuietly(t *testing.T) {
 	}
 	if !strings.Contains(string(out), "goodput") || strings.Contains(string(out), "\x1b") {
 		t.Errorf("%q", out)
+	}
+}
+
+// awaitFile waits until one of two processes has written a file.
+func awaitFile(t *testing.T, name string) {
+	t.Helper()
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	for deadline := time.Now().Add(time.Minute); ; <-look.C {
+		if _, err := os.Stat(name); err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("no %s", name)
+		}
+	}
+}
+
+// awaitAnswer waits until one of two processes answers at an address.
+func awaitAnswer(t *testing.T, url string) {
+	t.Helper()
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	for deadline := time.Now().Add(time.Minute); ; <-look.C {
+		if resp, err := http.Get(url); err == nil {
+			_ = resp.Body.Close()
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("no answer at %s", url)
+		}
+	}
+}
+
+// TestE2EWatchesAnother: a second process shows what the first one makes, while it makes it
+// and to its end: a run by its directory and by its address, a comparison and a sweep.
+func TestE2EWatchesAnother(t *testing.T) {
+	load := []string{"--replicas", "2", "--random-input-len", "32", "--random-output-len", "4"}
+	for _, c := range []struct {
+		name    string
+		args    []string
+		file    string // that is there when it can be watched
+		watched string // empty: its directory
+		want    []string
+	}{
+		{"run", []string{"run", "--speed", "1", "--request-rate", "100", "--num-prompts", "700"}, "manifest.json", "", []string{"running  sent", "over  sent 700  done 700  errors 0"}},
+		{"address", []string{"run", "--speed", "1", "--request-rate", "100", "--num-prompts", "700", "--monitor-listen", "127.0.0.1:19387"}, "manifest.json", "http://127.0.0.1:19387", []string{"running  sent", "gone  sent"}},
+		{"comparison", []string{"compare", "--speed", "1", "--router", "p2c", "--router", "random", "--request-rate", "100", "--num-prompts", "150", "--seeds", "2"}, "progress.json", "", []string{"p2c 0/2  random 0/2  under way: p2c seed 0", "[1 Compare]", "p2c 2/2   random 2/2"}},
+		{"sweep", []string{"sweep", "--slo", "ttft p(95) <= 2s", "--method", "grid", "--points", "8", "--min-rate", "40", "--max-rate", "200", "--seeds", "2", "--num-prompts", "1500"}, "progress.json", "", []string{" trials", "[1 Knee]", "goodput over offered rate"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			endToEnd(t)
+			dir := filepath.Join(t.TempDir(), c.name)
+			run := command(t, "goodput", append(append(c.args, load...), "--out", dir)...)
+			var said strings.Builder
+			run.Stderr = &said
+			if err := run.Start(); err != nil {
+				t.Fatal(err)
+			}
+			awaitFile(t, filepath.Join(dir, c.file))
+			watched := c.watched
+			if watched == "" {
+				watched = dir
+			} else {
+				awaitAnswer(t, watched+"/snapshot")
+			}
+			out, err := command(t, "goodput", "watch", watched).CombinedOutput()
+			if err := run.Wait(); err != nil {
+				t.Errorf("%v: %s", err, said.String())
+			}
+			if err != nil {
+				t.Fatalf("watch: %v: %s", err, out)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(string(out), want) {
+					t.Errorf("no %q in\n%s", want, out)
+				}
+			}
+		})
 	}
 }

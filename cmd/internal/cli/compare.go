@@ -218,17 +218,19 @@ func (x *comparison) execute(env *Env, asJSON bool) error {
 		done.Add(1)
 		l.ended(i, t, m)
 	}}
-	l, stop := x.show(env, &x.live, &r)
-	if l != nil {
+	l, stop, told := x.show(env, &x.live, &r)
+	defer told()
+	r.begun = func(t *trial) error {
+		l.begins(t)
+		return nil
+	}
+	if x.live.tui {
 		defer stop() // a panic must not leave the terminal as it is
-		r.begun = func(t *trial) error {
-			l.begins(t)
-			return nil
-		}
 	} else if virtual(&x.all[0].plan) {
 		stop = showTrials(env, len(x.all), func() int { return int(done.Load()) })
 	} else {
 		r.begun = func(t *trial) error {
+			l.begins(t)
 			_, err := fmt.Fprintf(env.Stderr, "%s, seed %d (run %d of %d)\n", t.arm, t.plan.Seed, done.Load()+1, len(x.all))
 			return err
 		}
@@ -238,6 +240,7 @@ func (x *comparison) execute(env *Env, asJSON bool) error {
 	if err := x.finished(results); err != nil {
 		return errors.Join(failed, err)
 	}
+	told()
 	if failed != nil {
 		return failed
 	}

@@ -27,7 +27,6 @@ type lab struct {
 	doing tui.Doing
 	done  int
 	run   *board // nil: none is under way, or all are in virtual time
-	state string // empty: it goes on
 }
 
 var (
@@ -42,19 +41,21 @@ func newLab(title string, total int) *lab {
 // Picture implements tui.Source.
 func (l *lab) Picture(q monitor.Query) (monitor.Picture, error) {
 	l.mu.Lock()
-	run, done := l.run, l.done
+	run, p := l.run, l.whole()
 	l.mu.Unlock()
 	if run != nil {
 		return run.Picture(q)
 	}
-	p := monitor.Blank(l.title)
 	p.CPU = l.cpu.cores()
-	p.Total, p.Sent, p.InFlight = int64(l.total), int64(done), 0
-	p.Elapsed = monitor.Nanos(clock.Wall().UnixNano() - l.begun)
-	if l.state != "" {
-		p.State = l.state
-	}
 	return p, nil
+}
+
+// whole is the picture of the experiment itself; the lock is held.
+func (l *lab) whole() monitor.Picture {
+	p := monitor.Blank(l.title)
+	p.Total, p.Sent, p.InFlight = int64(l.total), int64(l.done), 0
+	p.Elapsed = monitor.Nanos(clock.Wall().UnixNano() - l.begun)
+	return p
 }
 
 // Doing implements tui.Experiment.

@@ -22,18 +22,19 @@ type compareLab struct {
 	underWay []string
 }
 
-// show begins the view of the comparison; stop ends it.
-func (x *comparison) show(env *Env, live *liveFlags, r *trials) (l *compareLab, stop func()) {
-	if !live.tui {
-		return nil, func() {}
-	}
+// show begins the view of the comparison if it was asked for, and tells others how far it
+// is; stop ends the view, and done the rest.
+func (x *comparison) show(env *Env, live *liveFlags, r *trials) (l *compareLab, stop, done func()) {
 	l = &compareLab{lab: newLab(x.dir, len(x.all)), x: x, results: make([]*compare.Trial, len(x.all))}
 	l.publish()
+	if done = l.keepProgress(x.dir); !live.tui {
+		return l, func() {}, done
+	}
 	real := !virtual(&x.all[0].plan)
 	if real {
 		r.live = liveFlags{tui: true, elsewhere: l.watch}
 	}
-	return l, l.show(env, live, screensOf(tui.Compare, real), x.dir)
+	return l, l.show(env, live, screensOf(tui.Compare, real), x.dir), done
 }
 
 func (l *compareLab) named(t *trial) string { return fmt.Sprintf("%s seed %d", t.arm, t.plan.Seed) }

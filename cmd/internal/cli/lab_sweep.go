@@ -18,6 +18,7 @@ type sweepLab struct {
 	*lab
 	arm    string
 	seeds  []uint64
+	shown  bool         // on a screen
 	trials []knee.Trial // of the objective that is searched
 	search tui.Search
 }
@@ -26,18 +27,20 @@ func newSweepLab(title, arm, method string, n int, tolerance float64, seeds []ui
 	return &sweepLab{lab: newLab(title, 0), arm: arm, seeds: seeds, search: tui.Search{Method: method, N: n, Tolerance: tolerance}}
 }
 
-// show begins the view that was asked for; stop ends it.
-func (s *sweepRun) show() (stop func()) {
-	if !s.live.tui {
-		return func() {}
-	}
+// show begins the view that was asked for, and tells others how far it is; stop ends the
+// view, and done the rest.
+func (s *sweepRun) show() (stop, done func()) {
 	method := s.out.Method
 	if len(s.objectives) == 0 {
 		method = plan.SweepGrid
 	}
 	s.lab = newSweepLab(s.out.Target, s.out.Arm, method, s.out.N, s.out.Tolerance, s.out.Seeds)
-	s.runner.look = s.lab.begins
-	return s.lab.show(s.env, &s.live, screensOf(tui.Knee, !s.out.Virtual), s.out.Dir)
+	s.lab.shown, s.runner.look = s.live.tui, s.lab.begins
+	s.lab.publish()
+	if done = s.lab.keepProgress(s.out.Dir); !s.live.tui {
+		return func() {}, done
+	}
+	return s.lab.show(s.env, &s.live, screensOf(tui.Knee, !s.out.Virtual), s.out.Dir), done
 }
 
 // publish shows what has changed; the lock is held.
@@ -104,7 +107,7 @@ func (s *sweepLab) begins(x *session, c *dispatch.Config, t *knee.Trial) (over f
 	s.search.UnderWay = probes(s.search.UnderWay).with(tui.Probe{Seed: t.Seed, Rate: t.Rate})
 	s.publish()
 	s.mu.Unlock()
-	if x.stamp == nil {
+	if x.stamp == nil || !s.shown {
 		return func() {}
 	}
 	x.monitor = monitor.New(int64(t.Warmup + t.N))

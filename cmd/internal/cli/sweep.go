@@ -197,8 +197,7 @@ func (s *sweepRun) config(ctx context.Context) (knee.Config, error) {
 // progress tells of a trial that has ended: on a terminal in one line, and against a
 // server, where trials take their time, in one line each.
 func (s *sweepRun) progress(t knee.Trial) {
-	if s.lab != nil {
-		s.lab.ended(t)
+	if s.lab.ended(t); s.live.tui {
 		return
 	}
 	line := fmt.Sprintf("seed %d  %.4g/s  %s  %s", t.Seed, t.Rate, render.Verdict(&t), t.Stop)
@@ -236,7 +235,8 @@ func (s *sweepRun) perform() (failure, err error) {
 	if err != nil {
 		return nil, err
 	}
-	stop := s.show()
+	stop, done := s.show()
+	defer done()
 	defer stop() // a panic must not leave the terminal as it is
 	ctx, release := s.interruptible()
 	failure = s.search(ctx)

@@ -18,7 +18,6 @@ import (
 	"goodput/loadgen/monitor"
 	"goodput/loadgen/plan"
 	"goodput/loadgen/record"
-	"goodput/report/compare"
 	"goodput/report/tui"
 )
 
@@ -29,8 +28,8 @@ func newWatch(env *Env) *cobra.Command {
 		Short: "show a run that goes on, or replay one that is over",
 		Long: `Watch shows the views of run --tui: of a run directory that another process is
 writing, of a finished one, which it replays, or of the address of a run with
---monitor-listen. Of a sweep or a comparison that is over it shows the curve or the
-arms. It writes nothing into the run. Without a terminal it prints a line every five
+--monitor-listen. Of a sweep or a comparison, under way or over, it shows the curve
+or the arms. It writes nothing into the run. Without a terminal it prints a line every five
 seconds.`,
 		Example: "  goodput watch runs/a\n  goodput watch runs/a --speed 10\n  goodput watch http://127.0.0.1:9100",
 		Args:    cobra.ExactArgs(1),
@@ -58,17 +57,15 @@ func openWatch(name string, speed plan.Speed) (tui.Source, error) {
 	if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") {
 		return &remote{base: name}, nil
 	}
-	if x, ok, err := compare.ReadIndex(name); err != nil {
-		return nil, err
-	} else if ok {
-		return openComparison(name, &x, filepath.Base(name))
+	if f, ok, err := follow(name); ok || err != nil {
+		return f, err
+	}
+	if x, err := openExperiment(name); x != nil || err != nil {
+		return x, err
 	}
 	run, err := record.Open(name)
 	if err != nil {
 		return nil, err
-	}
-	if run.Manifest.Load[record.LoadKind] == record.Sweep {
-		return openSweep(run, filepath.Base(name)+": "+run.Manifest.Target["text"])
 	}
 	p, err := recordedPlan(name)
 	if err != nil {
@@ -115,6 +112,12 @@ func screensFor(source tui.Source) []tui.Screen {
 
 // watchLines prints progress until the run is over, or a signal comes.
 func watchLines(env *Env, source tui.Source) error {
+	x, _ := source.(*followed)
+	if x != nil {
+		if err := followLines(env, x); err != nil || x.over == nil {
+			return err
+		}
+	}
 	if screens := screensFor(source); screens != nil {
 		text, err := tui.Frame(source, tui.Options{Colors: termenv.Ascii, Screens: screens}, 120, 40)
 		if err == nil {
@@ -144,6 +147,63 @@ func watchLines(env *Env, source tui.Source) error {
 	case err := <-lines:
 		return err
 	}
+}
+
+// followLines tells how far an experiment is until it is over, or a signal comes.
+func followLines(env *Env, x *followed) error {
+	signals, release := env.interrupts()
+	defer release()
+	ticks := make(chan struct{}, 1)
+	tick := func() {
+		select {
+		case ticks <- struct{}{}:
+		default:
+		}
+	}
+	tick()
+	stop := clock.Every(progressEvery, tick)
+	defer stop()
+	said := ""
+	for x.over == nil && x.at.Picture.State != "gone" {
+		select {
+		case <-signals:
+			return nil
+		case <-ticks:
+		}
+		x.polls = -1 // look at the file each time
+		if _, err := x.Picture(monitor.Query{}); err != nil {
+			return err
+		}
+		if line := x.line(); line != said && x.over == nil {
+			fmt.Fprintln(env.Stdout, line)
+			said = line
+		}
+	}
+	if x.over == nil {
+		return exitf(exitTarget, "%s: nobody has told for %v how far it is: was the process that makes it killed?", x.dir, progressGone)
+	}
+	return nil
+}
+
+// line is how far the experiment is.
+func (f *followed) line() string {
+	if c := f.at.Doing.Comparison; c != nil {
+		var parts []string
+		for _, a := range c.Arms {
+			parts = append(parts, fmt.Sprintf("%s %d/%d", a.Name, a.Done, c.Seeds))
+		}
+		return strings.Join(append(parts, "under way: "+strings.Join(c.UnderWay, ", ")), "  ")
+	}
+	s := f.at.Doing.Search
+	if s == nil || len(s.Objectives) == 0 {
+		return "no trial yet"
+	}
+	o := &s.Objectives[len(s.Objectives)-1]
+	line := fmt.Sprintf("%s  %d trials", o.SLO, len(o.Trials))
+	if n := len(o.Seeds); n > 0 {
+		line += fmt.Sprintf(", %d of %d seeds settled", o.Settled, n)
+	}
+	return strings.TrimSpace(line)
 }
 
 func printPicture(env *Env, p *monitor.Picture) {
