@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -144,8 +145,12 @@ func (a *attempt) exchange() {
 // stays.
 const headerShape = "X-Goodput-Shape"
 
+// headerSession tells routers which requests are of one session. One that the user gave
+// stays.
+const headerSession = "X-Session-Id"
+
 func (a *attempt) header() http.Header {
-	h := make(http.Header, len(a.c.header)+4)
+	h := make(http.Header, len(a.c.header)+5)
 	maps.Copy(h, a.c.header)
 	h["Content-Type"] = []string{"application/json"}
 	h["Accept"] = []string{a.c.cfg.mediaType()}
@@ -154,6 +159,9 @@ func (a *attempt) header() http.Header {
 	}
 	if s := a.req.Shape; s != (target.Shape{}) && a.c.cfg.API == wire.Chat && h[headerShape] == nil {
 		h[headerShape] = []string{s.String()}
+	}
+	if a.req.Session != 0 && h[headerSession] == nil {
+		h[headerSession] = []string{strconv.FormatUint(a.req.Session, 10)}
 	}
 	if a.req.TraceID != ([16]byte{}) {
 		id := hex.EncodeToString(a.req.TraceID[:])

@@ -37,7 +37,7 @@ func TestRequestOnTheWire(t *testing.T) {
 	})
 	rec := newRecorder(t)
 	req := r.request()
-	req.IgnoreEOS = true
+	req.IgnoreEOS, req.Session = true, 7
 	r.Start(req, rec)
 	r.loop.await(rec)
 	r.Close()
@@ -50,6 +50,7 @@ func TestRequestOnTheWire(t *testing.T) {
 		"Authorization": {"Bearer sk-1234567890"}, "X-Team": {"blue"}, "User-Agent": {"goodput"}, "Te": {"trailers"},
 		"Content-Length": {fmt.Sprint(len(body))},
 		"X-Request-Id":   {"01ab0000000000000000000000000000"},
+		"X-Session-Id":   {"7"},
 		"Traceparent":    {"00-01ab0000000000000000000000000000-0200000000000000-01"},
 	}
 	if diff := cmp.Diff(want, got.Header); diff != "" {
