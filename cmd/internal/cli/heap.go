@@ -29,9 +29,13 @@ func setUpHeap(args []string) {
 // where that is possible. Touching 4 KB after 4 KB for the first time costs a short
 // run a quarter of its time, and a long one with many engines misses their addresses.
 // The runtime does not ask by itself, and most systems give none to who does not ask.
-// The memory is asked for as one object, which is then given up to what follows.
+// The memory is asked for as one object, which is then given up to what follows: by one
+// collection, and not by another one before that for the sake of its size.
 func preferHugePages(n int) {
-	if adviseHuge(make([]byte, n)) {
+	was := debug.SetGCPercent(-1)
+	known := adviseHuge(make([]byte, n))
+	debug.SetGCPercent(was)
+	if known {
 		runtime.GC()
 	}
 }
