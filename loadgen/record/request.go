@@ -44,6 +44,10 @@ func (p Phase) String() string { return phaseNames[p] }
 // Outcome classifies how a request ended. Only OK is a success.
 type Outcome uint8
 
+// CutShort is in the error of an answer whose connection was closed before the end that
+// HTTP announces; a truncated one without it ended in good order.
+const CutShort = "the body ended before its announced end"
+
 // The outcome classes.
 const (
 	OK Outcome = iota

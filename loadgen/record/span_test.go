@@ -42,6 +42,30 @@ func joinAll(r Request, spans ...Span) Request {
 	return r
 }
 
+// A client that left has no answer to compare with; what an engine did all the same counts.
+func TestJoinOfTheAbandoned(t *testing.T) {
+	failed := func(s *Span) { s.Failed = true }
+	for _, c := range []struct {
+		name    string
+		outcome Outcome
+		spans   []Span
+		e2e     int64
+	}{
+		{"went on", TimeoutTotal, []Span{engineSpan(1, 0, 900, 90)}, 900e6},
+		{"stopped", TimeoutTotal, nil, Null},
+		{"left on purpose", Canceled, []Span{engineSpan(1, 0, 900, 90)}, 900e6},
+		{"the last of several", TimeoutTTFT, []Span{engineSpan(1, 0, 400, 40), engineSpan(2, 10, 900, 90)}, 890e6},
+		{"failed", TimeoutTotal, []Span{engineSpan(1, 0, 900, 90, failed)}, Null},
+		{"failed at the server", HTTP5xx, []Span{engineSpan(1, 0, 900, 90)}, Null},
+	} {
+		r := answered()
+		r.Outcome = c.outcome
+		if got := joinAll(r, c.spans...); got.ServerE2E != c.e2e || got.DTTFT != Null || got.ServerAttempts != Null32 {
+			t.Errorf("%s: e2e %d, want %d; d_ttft %d, attempts %d", c.name, got.ServerE2E, c.e2e, got.DTTFT, got.ServerAttempts)
+		}
+	}
+}
+
 func TestJoinPicksTheAnswer(t *testing.T) {
 	of := func(attempt int32) func(*Span) { return func(s *Span) { s.Attempt = attempt } }
 	failed := func(s *Span) { s.Failed = true }

@@ -81,9 +81,14 @@ func (j *joiner) keep(s *Span) {
 
 // join fills in the account of a success that has none, or that of a header only: a span
 // tells of the whole answer, by the engine's own clock, and a header of what was known
-// when it was sent.
+// when it was sent. Of a request whose client left, without an account, it is what the
+// engine did all the same.
 func (j *joiner) join(r *Request) {
-	if r.Outcome != OK || r.ServerSource != "" && r.ServerSource != sourceHeader {
+	switch {
+	case r.ServerSource == "" && (r.Outcome == Canceled || r.Outcome == TimeoutTTFT || r.Outcome == TimeoutTotal):
+		j.abandoned(r)
+		return
+	case r.Outcome != OK || r.ServerSource != "" && r.ServerSource != sourceHeader:
 		return
 	}
 	had := r.ServerSource
@@ -120,6 +125,21 @@ func (j *joiner) search(r *Request) {
 	r.Deltas()
 	path := slices.Clone(j.path[r.TraceID])
 	r.peel(won, slices.DeleteFunc(path, func(s Span) bool { return s.Attempt != r.Attempt }))
+}
+
+// abandoned takes the span of the engine that worked on a request that its client had left,
+// of several the last. An engine that heard of it sends none.
+func (j *joiner) abandoned(r *Request) {
+	var last *Span
+	of := j.engines[r.TraceID]
+	for i := range of {
+		if s := &of[i]; s.Attempt == r.Attempt && !s.Failed && (last == nil || s.end() > last.end()) {
+			last = s
+		}
+	}
+	if last != nil {
+		r.account(last)
+	}
 }
 
 // winner is the span of the engine whose answer the client has: it did not fail, has

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -163,6 +164,34 @@ func TestFindings(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A router that gave requests up and sent them again shows in the engines' own counters
+// only, where these can be compared.
+func TestRetriesByTheEnginesCounters(t *testing.T) {
+	retried := func() *query.Figures {
+		f := healthy()
+		f.Signs.RouterRequests, f.Checks.Attempts = 0, 1000
+		f.Engines = query.Engines{Replicas: 2, Source: record.SampleScrape, Idle: true, Answering: 1600}
+		return f
+	}
+	got := All(retried())
+	if len(got) != 1 || got[0].Name != "retry-amplification" || !strings.Contains(got[0].Evidence, "1600 requests ended at the engines, by their own counters, and 1000 were sent, 1.6 each") {
+		t.Errorf("found %+v", got)
+	}
+	for name, near := range map[string]func(e *query.Engines){
+		"below the bound":                    func(e *query.Engines) { e.Answering = 1090 },
+		"engines that began anew":            func(e *query.Engines) { e.Resets = 1 },
+		"others were at work before":         func(e *query.Engines) { e.Idle = false },
+		"engines that do not tell":           func(e *query.Engines) { e.Answering = math.NaN() },
+		"engines in process, which are ours": func(e *query.Engines) { e.Source = record.SampleInProcess },
+	} {
+		f := retried()
+		near(&f.Engines)
+		if got := All(f); got != nil {
+			t.Errorf("%s: found %+v", name, got)
+		}
 	}
 }
 

@@ -31,9 +31,9 @@ func blackHole(f *query.Figures) (Finding, bool) {
 			Remedy: remedy,
 		}, true
 	}
-	// Errors often don't say who made them.
+	// Errors often don't say who made them; where they do, the above has looked at them.
 	s, bad := &f.Signs, failures(f)
-	if f.Outcomes[record.HTTP429] > bad/2 || bad < 20 || share(bad, f.Scheduled) < 0.2 || s.Answered.N < 20 || s.FailedAfter.P50 > 0.1*s.Answered.P50 {
+	if 2*failed >= bad || f.Outcomes[record.HTTP429] > bad/2 || bad < 20 || share(bad, f.Scheduled) < 0.2 || s.Answered.N < 20 || s.FailedAfter.P50 > 0.1*s.Answered.P50 {
 		return Finding{}, false
 	}
 	return Finding{

@@ -103,6 +103,15 @@ func amplified(f *query.Figures) (Finding, bool) {
 			Remedy:   "bound retries by a budget (a tenth of the requests); under overload each retry is load (HAProxy: retry-on, retries)",
 		}, true
 	}
+	// Requests that a router gave up and sent again have ended at an engine, too.
+	if e, sent := &f.Engines, float64(f.Checks.Attempts); e.Known() && e.Source == record.SampleScrape && e.Resets == 0 && e.Idle &&
+		sent >= 20 && e.Answering >= most*sent {
+		return Finding{
+			Name: "retry-amplification", What: "the router retries, or others load the engines",
+			Evidence: fmt.Sprintf("%.0f requests ended at the engines, by their own counters, and %.0f were sent, %.3g each", e.Answering, sent, e.Answering/sent),
+			Remedy:   "bound retries by a budget (a tenth of the requests); under overload each retry is load (HAProxy: retry-on, retries); see that nobody else uses the engines",
+		}, true
+	}
 	if per, ok := f.Amplification(); ok && f.Sent >= 20 && per >= most && f.Attempts.Failed() > 0 {
 		return Finding{
 			Name: "retry-amplification", What: "the client's own retries add load",

@@ -14,6 +14,8 @@ type Checks struct {
 	// Decided requests have a row that decides them, in all phases; below 0: only a part
 	// of the rows was read.
 	Decided int64
+	// Attempts left the generator, in all phases.
+	Attempts int64
 	// Little compares the mean number in flight during the window with what arrivals
 	// and times in flight give.
 	Little Little
@@ -48,6 +50,7 @@ const LittleBound = 0.25
 type checks struct {
 	window  *record.Window
 	decided int64
+	sent    int64   // attempts
 	left    int64   // attempts that left in the window
 	inside  float64 // time in flight within the window, ns
 	whole   float64 // time in flight of those that left in it, ns
@@ -57,6 +60,9 @@ type checks struct {
 func (c *checks) account(r *record.Request) {
 	if r.Final {
 		c.decided++
+	}
+	if r.Dispatched.Known() {
+		c.sent++
 	}
 }
 
@@ -75,7 +81,7 @@ func (c *checks) add(r *record.Request) {
 }
 
 func (c *checks) finish(t *Timeline, last clock.Time) Checks {
-	out := Checks{Decided: c.decided}
+	out := Checks{Decided: c.decided, Attempts: c.sent}
 	if c.window != nil && c.left >= 100 && c.window.End > c.window.Start {
 		span := float64(c.window.End - c.window.Start)
 		out.Little = Little{InFlight: c.inside / span, Product: c.whole / span, Known: span >= 5*c.whole/float64(c.left)}

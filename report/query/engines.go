@@ -47,6 +47,9 @@ type Engines struct {
 	// after counts.
 	Delta  [record.NumSignals]float64
 	Resets int
+	// Answering is by how much the number of requests that ended went up at engines that
+	// answer them, and do not only compute prompts for others; NaN if one does not tell it.
+	Answering float64
 	// Idle: nothing was running or waiting in the first sample and in the last one.
 	Idle bool
 	// KVCourse is KVUsage in each bin of the run's Timeline, of the samples in it; nil
@@ -219,6 +222,7 @@ func (e *Engines) take(x *engineSeries) {
 			e.Delta[i] = math.NaN()
 		}
 	}
+	e.Answering += x.answering()
 	for i, to := range []*Level{&e.Running, &e.Waiting, &e.KVUsage} {
 		to.merge(&x.levels[i])
 	}
@@ -228,6 +232,19 @@ func (e *Engines) take(x *engineSeries) {
 	for i := range x.kv {
 		e.KVCourse[i].merge(&x.kv[i])
 	}
+}
+
+// answering is how many requests the engine ended, and 0 if it made no more than one token
+// of each, as one does that computes prompts for others.
+func (x *engineSeries) answering() float64 {
+	if x.n < 2 || math.IsNaN(x.known[record.SignalRequestsDone]) {
+		return math.NaN()
+	}
+	n := x.delta[record.SignalRequestsDone]
+	if tokens := x.known[record.SignalGenerationTokens]; math.IsNaN(tokens) || x.delta[record.SignalGenerationTokens] <= n {
+		return 0
+	}
+	return n
 }
 
 func (l *Level) merge(o *Level) {

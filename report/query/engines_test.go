@@ -51,6 +51,23 @@ func TestEnginesAddWhatIsToBeAdded(t *testing.T) {
 	}
 }
 
+// TestAnsweringEngines: those that compute prompts for others end the same requests once
+// more, and do not count; what one of them does not tell is not known of all.
+func TestAnsweringEngines(t *testing.T) {
+	of := func(requests, tokens float64) map[record.Signal]float64 {
+		return map[record.Signal]float64{record.SignalRequestsDone: requests, record.SignalGenerationTokens: tokens}
+	}
+	pair := func(name string, requests, tokens float64) []record.EngineSample {
+		return []record.EngineSample{told(0, name, record.SampleEngine, of(5, 50)), told(1, name, record.SampleEngine, of(5+requests, 50+tokens))}
+	}
+	if e := engines(slices.Concat(pair("decode", 40, 900), pair("prefill", 40, 40))...); e.Answering != 40 {
+		t.Errorf("%v requests were answered, want 40", e.Answering)
+	}
+	if e := engines(append(pair("a", 40, 900), told(0, "b", record.SampleEngine, nil), told(1, "b", record.SampleEngine, nil))...); !math.IsNaN(e.Answering) {
+		t.Errorf("%v requests were answered, and one engine does not tell", e.Answering)
+	}
+}
+
 // TestEnginesThatBeginAnew: what came after counts, and the engine is named; a figure
 // that is missing once is neither.
 func TestEnginesThatBeginAnew(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"strings"
 
 	"goodput/loadgen/record"
 	"goodput/report/stats"
@@ -61,7 +62,7 @@ func (s *signs) all() []*stats.Sample { return []*stats.Sample{&s.answered, &s.d
 // add takes an attempt of the window.
 func (s *signs) add(r *record.Request) {
 	s.leaver(r)
-	if r.Outcome == record.Truncated && r.HTTPStatus == 200 {
+	if r.Outcome == record.Truncated && r.HTTPStatus == 200 && !strings.Contains(r.Error, record.CutShort) {
 		s.CleanEnds++
 	}
 	if r.ServerAttempts != record.Null32 {

@@ -58,7 +58,9 @@ func TestSigns(t *testing.T) {
 	kept.Seq, kept.ServerE2E = 5, int64(90*ms)
 	cut := stream(6, 50*ms, steady...)
 	cut.Outcome, cut.HTTPStatus = record.Truncated, 200
-	f, err := query.Load(write(t, stream(0, 500*ms, at...), stream(1, 500*ms, at...), slow, short, gone, kept, cut))
+	broken := cut
+	broken.Seq, broken.Error = 7, "body cut short, no terminal marker: "+record.CutShort
+	f, err := query.Load(write(t, stream(0, 500*ms, at...), stream(1, 500*ms, at...), slow, short, gone, kept, cut, broken))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +71,7 @@ func TestSigns(t *testing.T) {
 	if s.Left != 2 || s.Orphans != 1 || s.OrphanTime != int64(1000*ms) || s.OrphanTokens != 50 {
 		t.Errorf("left %d, orphans %d for %d ns and %d tokens", s.Left, s.Orphans, s.OrphanTime, s.OrphanTokens)
 	}
-	if s.CleanEnds != 1 || s.FailedAfter.N != 1 || s.Answered.N != 4 {
+	if s.CleanEnds != 1 || s.FailedAfter.N != 2 || s.Answered.N != 4 {
 		t.Errorf("%d clean ends, %d failures, %d answers", s.CleanEnds, s.FailedAfter.N, s.Answered.N)
 	}
 }

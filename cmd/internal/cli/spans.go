@@ -55,14 +55,22 @@ func describeSpans(w io.Writer, s *session) {
 const firstSpans = 7 * time.Second
 
 // awaitSpans waits until there is a span of each success, for up to the drain's time:
-// exporters send them in batches, seconds after the requests.
+// exporters send them in batches, seconds after the requests. Where the client gave up all
+// of them, it waits for those that engines went on with, but no longer than for a first
+// one: there need be none.
 func (s *session) awaitSpans() {
-	n := int64(0)
-	if s.spans != nil {
-		c := s.dispatcher.Counts()
-		n = c.Completed()
+	if s.spans == nil {
+		return
 	}
-	if n == 0 {
+	c := s.dispatcher.Counts()
+	n, left := c.Completed(), c.Outcomes[record.Canceled]+c.Outcomes[record.TimeoutTTFT]+c.Outcomes[record.TimeoutTotal]
+	switch {
+	case n == 0 && left == 0:
+		return
+	case n == 0:
+		patience := min(firstSpans, s.plan.Drain)
+		fmt.Fprintf(s.log, "goodput: waiting up to %v for spans of the %d requests that were given up; interrupt to do without\n", patience, left)
+		awaitSpans(s.spans.receiver, left, patience, s.interrupts)
 		return
 	}
 	fmt.Fprintf(s.log, "goodput: waiting up to %v for the server's spans of %d successes, %v for the first; interrupt to do without the rest\n",

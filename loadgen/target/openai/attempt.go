@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 
 	"goodput/loadgen/clock"
+	"goodput/loadgen/record"
 	"goodput/loadgen/target"
 	"goodput/loadgen/wire"
 )
@@ -249,7 +250,7 @@ func (a *attempt) failed(err error) {
 		a.c.exhausted.note(err)
 		a.blame(target.CauseConnect, "connecting: "+text)
 	case a.result.Status != 0 && errors.Is(err, io.ErrUnexpectedEOF):
-		a.blame(target.CauseTruncated, "the body ended before its announced end")
+		a.blame(target.CauseTruncated, record.CutShort)
 	case a.result.Status != 0 && broken(err):
 		a.blame(target.CauseReset, "connection broken within the answer: "+text)
 	case a.result.Status != 0:
