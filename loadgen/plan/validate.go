@@ -96,6 +96,8 @@ func (v *checker) collector(flag, text string) {
 // checkExport is of what is told in OpenTelemetry's words.
 func (p *Plan) checkExport(v *checker) {
 	v.collector("otlp-export", p.OTLPExport)
+	v.collector("otlp-tee", p.OTLPTee)
+	v.ok(p.OTLPTee == "" || p.OTLPListen != "" || p.OTLPHTTPListen != "", "otlp-tee", "nothing comes that could be handed on: give --otlp-listen or --otlp-http-listen, too")
 	v.oneOf("semconv", p.Semconv, "", "1.41", "genai-dev")
 	v.ok(p.Semconv == "" || p.OTLPExport != "", "semconv", "it names what --otlp-export sends: give that, or leave this out")
 }
@@ -116,6 +118,7 @@ func (p *Plan) checkTarget(v *checker) {
 	v.ok(p.MetricsInterval == 0 || p.MetricsInterval >= 100*time.Millisecond && p.MetricsInterval <= time.Hour, "metrics-interval", "%v is neither 0 nor from 100ms to 1h", p.MetricsInterval)
 	if !p.Remote() {
 		v.ok(len(p.MetricsURL) == 0, "metrics-url", "engines in this process are asked without it: leave it out or give --base-url")
+		v.ok(p.MetricsKeyFile == "", "metrics-api-key-file", "engines in this process are asked without a key: leave it out or give --base-url")
 		v.ok(!p.HTTP2, "http2", "the in-process pool speaks no HTTP: leave it out or give --base-url")
 		v.ok(p.APIKeyFile == "", "api-key-file", "the in-process pool needs no key: leave it out or give --base-url")
 		v.ok(p.OTLPListen == "", "otlp-listen", "engines in this process hand over their account without spans: leave it out or give --base-url")

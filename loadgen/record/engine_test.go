@@ -2,6 +2,7 @@ package record
 
 import (
 	"math"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -37,6 +38,29 @@ func TestEngineSamplesAreReadBack(t *testing.T) {
 	}
 	if d := cmp.Diff(want, got, cmpopts.EquateNaNs()); d != "" {
 		t.Errorf("samples (-written +read):\n%s", d)
+	}
+}
+
+// TestSamplesOfAMinuteAreAFile: in real time, so that a kill loses no more than a minute.
+func TestSamplesOfAMinuteAreAFile(t *testing.T) {
+	for _, c := range []struct {
+		virtual bool
+		files   int
+	}{{false, 3}, {true, 1}} {
+		dir := t.TempDir()
+		l := NewEngineLog(dir, c.virtual)
+		for i := range 130 {
+			s := UnknownSample()
+			s.At = clock.Time(i) * engineLasts / 60
+			l.Write(&s)
+		}
+		if dropped, err := l.Close(); dropped != 0 || err != nil {
+			t.Fatal(dropped, err)
+		}
+		files, err := filepath.Glob(dir + "/engine-*.parquet")
+		if err != nil || len(files) != c.files {
+			t.Errorf("virtual %v: %v, %v", c.virtual, files, err)
+		}
 	}
 }
 

@@ -10,14 +10,19 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/parquet-go/parquet-go"
+
+	"goodput/loadgen/clock"
 )
 
 const (
 	enginePrefix  = "engine-"
 	engineSegment = 1 << 12 // rows of a file
 	engineQueue   = 4       // segments that may wait for the disk
+
+	engineLasts = clock.Time(time.Minute) // of a file, in real time: what kill -9 loses
 )
 
 // EngineLog writes engine-*.parquet. Write may be called from several goroutines, until
@@ -57,7 +62,7 @@ func engineFile(n int) string { return fmt.Sprintf("%s%05d%s", enginePrefix, n, 
 func (l *EngineLog) Write(s *EngineSample) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.held = append(l.held, *s); len(l.held) < engineSegment {
+	if l.held = append(l.held, *s); len(l.held) < engineSegment && (l.patient || s.At < l.held[0].At+engineLasts) {
 		return
 	}
 	part := l.held

@@ -31,7 +31,7 @@ type foundMetrics struct {
 // findMetrics makes the scraper of a server's metrics, and takes the first samples, before
 // the run begins: of --metrics-url, which must answer, or of what is beside --base-url, if
 // it does.
-func (s *session) findMetrics() (*foundMetrics, error) {
+func (s *session) findMetrics(env *Env) (*foundMetrics, error) {
 	found := new(foundMetrics)
 	if s.pool != nil || s.plan.Null() || s.plan.MetricsInterval == 0 {
 		return found, nil
@@ -40,8 +40,13 @@ func (s *session) findMetrics() (*foundMetrics, error) {
 	if err != nil {
 		return nil, err
 	}
+	keys, err := metricsKeys(env, &s.plan)
+	if err != nil {
+		return nil, err
+	}
+	keys.inner = &http.Transport{TLSClientConfig: trust}
 	c := promscrape.Config{
-		Interval: s.plan.MetricsInterval, Client: &http.Client{Transport: &http.Transport{TLSClientConfig: trust}}, Stamp: s.stamp,
+		Interval: s.plan.MetricsInterval, Client: &http.Client{Transport: keys}, Stamp: s.stamp,
 		Emit: func(e *record.EngineSample) {
 			e.Arm, e.Trial = s.arm, s.trial
 			if found.log == nil {

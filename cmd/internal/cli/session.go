@@ -167,7 +167,7 @@ func (s *session) connect(env *Env) error {
 		return err
 	}
 	s.targetText = fmt.Sprintf("%s, model %s", addresses(&c), c.Model)
-	if err := s.takeSpans(); err != nil {
+	if err := s.takeSpans(env); err != nil {
 		client.Close()
 		return err
 	}
@@ -218,7 +218,7 @@ func (s *session) open(env *Env) error {
 			return fmt.Errorf("--shard: %w", err)
 		}
 	}
-	found, err := s.findMetrics()
+	found, err := s.findMetrics(env)
 	if err != nil {
 		return err
 	}

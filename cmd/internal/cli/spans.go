@@ -13,25 +13,35 @@ import (
 	"goodput/loadgen/plan"
 	"goodput/loadgen/record"
 	"goodput/loadgen/telemetry/otlpin"
+	"goodput/loadgen/telemetry/traceout"
 )
 
 // spanIntake takes the spans that the server under test exports.
 type spanIntake struct {
 	receiver *otlpin.Receiver
 	server   *otlpin.Server
+	tee      *traceout.Tee // nil: none
 }
 
 // takeSpans begins to receive spans, if the plan wants them.
-func (s *session) takeSpans() error {
+func (s *session) takeSpans(env *Env) error {
 	if s.plan.OTLPListen == "" && s.plan.OTLPHTTPListen == "" {
 		return nil
 	}
 	r := otlpin.New()
+	var tee *traceout.Tee
+	if s.plan.OTLPTee != "" {
+		var err error
+		if tee, err = traceout.NewTee(traceout.Config{Endpoint: s.plan.OTLPTee, Headers: exportHeaders(env)}); err != nil {
+			return fmt.Errorf("--otlp-tee: %w", err)
+		}
+		r.Forward(tee.Forward)
+	}
 	server, err := r.Listen(s.plan.OTLPListen, s.plan.OTLPHTTPListen)
 	if err != nil {
 		return fmt.Errorf("--otlp-listen, --otlp-http-listen: %w", err)
 	}
-	s.spans = &spanIntake{r, server}
+	s.spans = &spanIntake{r, server, tee}
 	s.target = r.Watch(s.target)
 	return nil
 }
@@ -125,5 +135,12 @@ func (s *session) writeSpans(counters map[string]int64) error {
 	stopped := s.spans.server.Close()
 	spans, counted := s.spans.receiver.Finish()
 	maps.Copy(counters, counted)
+	if s.spans.tee != nil {
+		sent, lost, err := s.spans.tee.Close()
+		counters["otlp_tee_spans"], counters["otlp_tee_spans_lost"] = sent, lost
+		if err != nil {
+			fmt.Fprintf(s.log, "goodput: --otlp-tee: %v\n", err)
+		}
+	}
 	return errors.Join(stopped, record.WriteSpans(s.dir, spans))
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,7 +58,7 @@ Without an objective it prints the curve over a grid of rates, and where it bend
 				err = flags.wrongTarget(&p)
 			}
 			if err == nil {
-				err = flags.twice()
+				err = cmp.Or(flags.twice(), checkSearched(&p))
 			}
 			if err != nil {
 				return err
@@ -100,6 +101,23 @@ type sweepRun struct {
 	arm        string // its name in a comparison; empty: by what is loaded
 	live       liveFlags
 	lab        *sweepLab // nil: nobody looks on
+}
+
+// checkSearched refuses what a search has no files for: its trials leave no rows, and so
+// nothing that spans or samples of engines could be held against.
+func checkSearched(p *plan.Plan) error {
+	for _, f := range []struct {
+		flag  string
+		given bool
+	}{
+		{"otlp-listen", p.OTLPListen != ""}, {"otlp-http-listen", p.OTLPHTTPListen != ""},
+		{"metrics-url", len(p.MetricsURL) > 0 && p.MetricsURL[0] != plan.NoMetrics},
+	} {
+		if f.given {
+			return exitf(exitUsage, "--%s: the trials of a sweep keep no requests that this could be held against: leave it out, and give it to goodput run at the rate that the sweep finds", f.flag)
+		}
+	}
+	return nil
 }
 
 func newSweepRun(env *Env, p plan.Plan) (*sweepRun, error) {

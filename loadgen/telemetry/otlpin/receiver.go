@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"goodput/loadgen/record"
 )
@@ -36,6 +37,8 @@ type Receiver struct {
 	mu               sync.Mutex
 	engines, routers int64
 	waiter           *waiter // nil: nobody waits
+
+	forward func([]*tracepb.ResourceSpans) // nil: to nobody
 
 	alive  chan struct{} // closed when any span has come
 	revive sync.Once
@@ -96,8 +99,15 @@ func (r *Receiver) Expect(id [16]byte, span [8]byte, number int) {
 	t.attempts = append(t.attempts, attempt{span, int32(number)})
 }
 
+// Forward has f called with every export that could be read, of whatever traces. f must not
+// block or change it. Forward must be called before anything is taken.
+func (r *Receiver) Forward(f func([]*tracepb.ResourceSpans)) { r.forward = f }
+
 // take keeps the spans of an export that are of this run.
 func (r *Receiver) take(in *collector.ExportTraceServiceRequest) {
+	if r.forward != nil {
+		r.forward(in.GetResourceSpans())
+	}
 	for _, rs := range in.GetResourceSpans() {
 		service := serviceName(rs.GetResource())
 		for _, ss := range rs.GetScopeSpans() {
