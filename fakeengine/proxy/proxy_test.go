@@ -226,6 +226,39 @@ func TestNoWayOut(t *testing.T) {
 	}
 }
 
+// A flood of headers of a backend costs its request, and a proxy that leads to itself ends
+// with a clear answer: neither leaves anything behind.
+func TestFloodsAndLoops(t *testing.T) {
+	up := backend(t, func(w http.ResponseWriter, _ *http.Request) {
+		for i := range 400 {
+			w.Header().Set(fmt.Sprint("X-Flood-", i), strings.Repeat("x", 1<<10))
+		}
+		fmt.Fprint(w, "well")
+	})
+	p, s := start(t, "round-robin", "a", up)
+	text, err := io.ReadAll(post(t, s.URL, "{}", nil).Body)
+	if err != nil || !strings.Contains(string(text), "gave no answer") {
+		t.Errorf("a flood of headers: %s, %v", text, err)
+	}
+	if l := p.Loads()[0]; l.Outstanding != 0 {
+		t.Errorf("left on the books: %+v", l)
+	}
+	var itself *httptest.Server
+	way := backend(t, func(w http.ResponseWriter, r *http.Request) { itself.Config.Handler.ServeHTTP(w, r) })
+	p, itself = start(t, "least-outstanding", "a", way, way)
+	for range 20 {
+		if resp := post(t, itself.URL, "{}", nil); resp.StatusCode != http.StatusLoopDetected {
+			t.Fatalf("a loop ends with %d", resp.StatusCode)
+		}
+	}
+	itself.Close() // waits for the handlers
+	for i, l := range p.Loads() {
+		if l.Outstanding != 0 {
+			t.Errorf("backend %d has %+v", i, l)
+		}
+	}
+}
+
 // Prompts that begin alike go to one backend, sessions stay, and rules that look at
 // engines follow their metrics.
 func TestRulesHaveTheirSignals(t *testing.T) {
