@@ -33,8 +33,7 @@ const grab = 16
 func (q *senders) add(st *stream) {
 	q.mu.Lock()
 	q.ready = append(q.ready, st)
-	start := q.running == 0 ||
-		len(q.ready)-q.next > q.running*sendersShare && q.running < q.most
+	start := q.wanted()
 	if start {
 		q.running++
 	}
@@ -42,6 +41,12 @@ func (q *senders) add(st *stream) {
 	if start {
 		go q.run()
 	}
+}
+
+// wanted reports whether another sender has to start. The caller holds mu.
+func (q *senders) wanted() bool {
+	return q.running == 0 ||
+		len(q.ready)-q.next > q.running*sendersShare && q.running < q.most
 }
 
 func (q *senders) run() {
