@@ -34,6 +34,7 @@ type Board struct {
 	ended           []SessionRow
 	seconds         [seconds]slot
 	sums            *tally
+	names           map[string]int // of replicas, by the order in which they came
 }
 
 // About is what is known of a run before it starts. Empty and 0 are unknown.
@@ -58,7 +59,8 @@ type slot struct {
 	ended, ok, failed, good, bad int64
 	tokens                       int64
 	ttft, tpot, e2e, lag         counts
-	done                         bool // points is final
+	by                           []uint32 // requests of each replica
+	done                         bool     // points is final
 	points                       Points
 }
 
@@ -88,7 +90,7 @@ func (c *counts) clear() {
 
 // NewBoard returns an empty board.
 func NewBoard(a About) *Board {
-	return &Board{about: a, sums: new(tally)}
+	return &Board{about: a, sums: new(tally), names: map[string]int{}}
 }
 
 // Filter selects requests: those that have the text in one of the named properties.
@@ -185,6 +187,7 @@ func (b *Board) add(s *Sample) {
 func (b *Board) count(s *Sample) {
 	if x := b.slot(clock.Time(s.At)); x != nil {
 		x.add(s)
+		b.assigned(x, s.Replica)
 	}
 	if s.E2E.Known() {
 		b.slowest = insertTop(b.slowest, s)
@@ -256,6 +259,7 @@ func (b *Board) slot(at clock.Time) *slot {
 // forget empties all but the count of started requests, which no filter concerns.
 func (s *slot) forget() {
 	s.ended, s.ok, s.failed, s.good, s.bad, s.tokens, s.done = 0, 0, 0, 0, 0, 0, false
+	s.by = s.by[:0]
 	for _, c := range []*counts{&s.ttft, &s.tpot, &s.e2e, &s.lag} {
 		c.clear()
 	}

@@ -176,3 +176,38 @@ func BenchmarkPicture(b *testing.B) {
 		})
 	}
 }
+
+// TestSkewOverTime compares each point with the requests of the seconds that it is of.
+func TestSkewOverTime(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := monitor.NewBoard(monitor.About{})
+		var counts [400][3]int
+		last := 0
+		for range rapid.IntRange(0, 200).Draw(t, "n") {
+			last += rapid.IntRange(0, 2).Draw(t, "gap")
+			if last >= len(counts) {
+				break
+			}
+			k := rapid.IntRange(0, 2).Draw(t, "replica")
+			counts[last][k]++
+			r := row(record.OK, 5, 6, 3)
+			r.Replica = fmt.Sprint(k)
+			b.Ended(clock.Time(last)*sec, r)
+		}
+		last = min(last, len(counts)-1)
+		p := b.Draw(&monitor.Snapshot{Elapsed: clock.Time(last) * sec}, &monitor.Gauges{Replicas: make([]monitor.ReplicaGauge, 3)}, monitor.Query{Window: time.Minute})
+		for i, pt := range p.Series {
+			at := last - len(p.Series) + 1 + i
+			var n [3]int
+			for s := max(0, at-monitor.SkewSpan+1); s <= at; s++ {
+				for k := range n {
+					n[k] += counts[s][k]
+				}
+			}
+			all := n[0] + n[1] + n[2]
+			if pt.Skew.Known() != (all > 0) || all > 0 && math.Abs(float64(pt.Skew)-float64(3*max(n[0], n[1], n[2]))/float64(all)) > 1e-12 {
+				t.Fatalf("second %d: skew %v of %v", at, pt.Skew, n)
+			}
+		}
+	})
+}

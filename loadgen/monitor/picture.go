@@ -97,6 +97,9 @@ type Points struct {
 	Failed  int64     `json:"failed"`
 	TTFT    Quantiles `json:"ttft"`
 	TPOT    Quantiles `json:"tpot"`
+	// Skew is most / mean of the replicas' requests that ended in this second and the
+	// SkewSpan-1 before it.
+	Skew Number `json:"skew"`
 }
 
 // Heat counts E2E latencies and TTFTs by second and by size.
@@ -196,6 +199,7 @@ func (b *Board) Draw(s *Snapshot, g *Gauges, q Query) Picture {
 	n := min(max(int64(q.Window/time.Second), 1), seconds)
 	p.Window = Nanos(n) * Nanos(time.Second)
 	b.window(&p, s.Elapsed, n)
+	b.skews(&p, s.Elapsed, g)
 	b.tables(&p, s.Elapsed, g)
 	p.Slowest = append(p.Slowest, b.slowest...)
 	p.Failed = append(p.Failed, b.failed...)

@@ -170,7 +170,7 @@ func (w *where) spans() Spans {
 	if w.covered > 0 {
 		out.E2E = Nanos(w.e2e / w.covered)
 	}
-	for i, name := range [...]string{"lag", "connect", "front end", "queue", "prefill", "decode", "other server", "network, client"} {
+	for i, name := range [...]string{"lag", "connect", "front end", "queue", "prefill", "decode", "other server", "router, network"} {
 		mean := Unknown
 		if w.parts[i].n > 0 {
 			mean = Nanos(w.parts[i].sum / w.covered)

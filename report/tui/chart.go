@@ -128,10 +128,6 @@ func niceTop(v float64) float64 {
 
 // latencies draws quantiles over the window, and what is promised.
 func latencies(k *inks, p *monitor.Picture, of func(*monitor.Points) *monitor.Quantiles, promise monitor.Nanos, w, h int) []string {
-	const axis = 9
-	if h < 2 || w < axis+10 {
-		return nil
-	}
 	curves := [3]curve{{ink: low}, {ink: mid}, {ink: high}}
 	top := 0.0
 	start, width := shown(p)
@@ -153,25 +149,35 @@ func latencies(k *inks, p *monitor.Picture, of func(*monitor.Points) *monitor.Qu
 		top = max(top, float64(promise)*1.05)
 	}
 	top = niceTop(top)
-	c := newChart(w-axis, h)
-	for i := range curves {
-		c.draw(curves[i], top)
-	}
 	level := -1.0
 	if promise.Known() {
 		level = float64(promise) / top
+	}
+	return plotted(k, curves[:], top, level, w, h, func(v float64) string { return span(monitor.Nanos(v)) })
+}
+
+// plotted draws curves from 0 to top beside an axis with labels, with a line across at
+// level, a share of top; below 0: none.
+func plotted(k *inks, curves []curve, top, level float64, w, h int, text func(float64) string) []string {
+	const axis = 9
+	if h < 2 || w < axis+10 {
+		return nil
+	}
+	c := newChart(w-axis, h)
+	for i := range curves {
+		c.draw(curves[i], top)
 	}
 	out := c.lines(k, level)
 	for y := range out {
 		label := ""
 		switch y {
 		case 0:
-			label = span(monitor.Nanos(top))
+			label = text(top)
 		case h - 1:
 			label = "0"
 		case h / 2:
 			if h >= 5 {
-				label = span(monitor.Nanos(top * (1 - (float64(y)+0.5)/float64(h))))
+				label = text(top * (1 - (float64(y)+0.5)/float64(h)))
 			}
 		}
 		out[y] = k.write(dim, right(label, axis-2)+" │") + out[y]

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"math"
 
 	"goodput/loadgen/monitor"
 )
@@ -12,12 +13,12 @@ func (m *Model) replicas(w, h int) []string {
 	if len(p.Replicas) == 0 {
 		return []string{k.write(dim, " no replicas: the target does not tell which one answered")}
 	}
-	barW := 8
+	barW, nameW := 4, 7
 	if w >= 120 {
-		barW = 24
+		barW, nameW = 24, 9
 	}
 	t := table{inks: k, w: w, cols: []column{
-		{"replica", 9, true},
+		{"replica", nameW, true},
 		{"run", 4, false},
 		{"wait", 4, false},
 		{"KV used", barW + 5, true},
@@ -25,16 +26,23 @@ func (m *Model) replicas(w, h int) []string {
 		{"share", 6, false},
 		{"TTFT p95", 8, false},
 		{"preempt", 7, false},
+		{"stale", 7, false}, // age of what the router knows
 		{"sent", 5, false},
-		{"known for", 9, false},
 		{"requests", 8, false},
 		{"TTFT p50", 8, false},
 		{"TTFT p99", 8, false},
 	}}
 	out := []string{t.head()}
+	most := max(h-2, 2)
+	if h-2-chartH >= 5 {
+		most = h - 2 - chartH // the chart gives way to replicas, but for the first four
+		if len(p.Replicas) < most {
+			most = len(p.Replicas) + 1
+		}
+	}
 	for i := range p.Replicas {
 		out = append(out, t.row(replicaRow(k, &p.Replicas[i], barW)))
-		if len(out) == h-2 && i < len(p.Replicas)-1 {
+		if len(out) == most && i < len(p.Replicas)-1 {
 			out = append(out, k.write(dim, fmt.Sprintf(" and %d more", len(p.Replicas)-i-1)))
 			break
 		}
@@ -43,7 +51,30 @@ func (m *Model) replicas(w, h int) []string {
 	if p.Skew.Known() {
 		skew = digits(float64(p.Skew))
 	}
-	return append(out, "", k.write(dim, " skew ")+skew+k.write(dim, " (requests of the busiest replica / mean)"))
+	out = append(out, "", k.write(dim, " skew ")+skew+k.write(dim, fmt.Sprintf(" (busiest replica / mean; 1: even); below over %d s each:", monitor.SkewSpan)))
+	return append(out, skewChart(k, p, w-1, min(h-len(out), 12))...)
+}
+
+// chartH is the least height of the chart of the skew.
+const chartH = 5
+
+// skewChart draws the skew over the window.
+func skewChart(k *inks, p *monitor.Picture, w, h int) []string {
+	l := curve{ink: accent}
+	top := 1.5
+	start, width := shown(p)
+	for i := range p.Series {
+		pt := &p.Series[i]
+		y := math.NaN()
+		if pt.Skew > 0 { // not of a source that tells none
+			y = float64(pt.Skew)
+			top = max(top, y)
+		}
+		l.x = append(l.x, min(max((float64(pt.At)+0.5e9-start)/width, 0), 1))
+		l.y = append(l.y, y)
+	}
+	top = niceTop(top)
+	return plotted(k, []curve{l}, top, 1/top, w, h, func(v float64) string { return digits(v) })
 }
 
 func replicaRow(k *inks, r *monitor.Replica, barW int) []string {
@@ -60,7 +91,7 @@ func replicaRow(k *inks, r *monitor.Replica, barW int) []string {
 		kv = k.write(ink, bar(r.KVUsed, barW)) + right(fmt.Sprintf("%.0f %%", 100*r.KVUsed), 5)
 	}
 	return []string{
-		clean(r.Name), run, wait, kv, percent(r.Hit), percent(r.Share), span(r.TTFT.P95), preempt, sent, stale,
+		clean(r.Name), run, wait, kv, percent(r.Hit), percent(r.Share), span(r.TTFT.P95), preempt, stale, sent,
 		fmt.Sprint(r.Requests), span(r.TTFT.P50), span(r.TTFT.P99),
 	}
 }

@@ -21,7 +21,8 @@ func (m *Model) spans(w, _ int) []string {
 	if s.Covered == 0 {
 		return append(out, k.write(dim, " without an account of the server nothing tells where the time went"))
 	}
-	return append(out, waterfall(k, s, w)...)
+	out = append(out, waterfall(k, s, w)...)
+	return append(out, "", k.write(dim, " what neither side accounts for is the router's, too: see compare --direct"))
 }
 
 // waterfall draws each part from where the one before ends.

@@ -198,7 +198,7 @@ func (m *Model) keys() string {
 	if m.opt.Stop == nil {
 		s += "q quit"
 	} else {
-		s += "q drain and quit"
+		s += "q drain, quit"
 	}
 	return " " + m.inks.write(dim, s)
 }
