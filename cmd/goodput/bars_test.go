@@ -102,7 +102,8 @@ func paced(b *testing.B) (url string, end func() map[string]time.Duration) {
 
 // offered is what one run of the benchmarks showed. Times are in milliseconds.
 type offered struct {
-	cpu    float64   // processor time of a request
+	cpu    float64   // processor time of a request, while the load lasted
+	whole  float64   // the same of the whole program, the report at its end included
 	errors []float64 // time to the first token by the client, less that by the server
 	lag    []float64
 	gaps   []float64 // between requests as they left
@@ -122,7 +123,10 @@ func offer(b *testing.B, n int, args ...string) (offered, []record.Request) {
 	}
 	var all []record.Request
 	var left []int64
-	out := offered{cpu: float64(c.ProcessState.UserTime()+c.ProcessState.SystemTime()) / 1e6 / float64(n)}
+	out := offered{whole: float64(c.ProcessState.UserTime()+c.ProcessState.SystemTime()) / 1e6 / float64(n)}
+	if g := run.Manifest.Generator; g != nil && g.CPU != nil {
+		out.cpu = float64(*g.CPU) / 1e6 / float64(n)
+	}
 	if err := run.Requests(func(r *record.Request) error {
 		if r.Outcome != record.OK {
 			b.Errorf("request %d: %v %s", r.Seq, r.Outcome, r.Error)
@@ -182,6 +186,7 @@ func BenchmarkClient(b *testing.B) {
 			for b.Loop() {
 				got := stream(b, rate)
 				b.ReportMetric(got.cpu, "cpu-ms/request")
+				b.ReportMetric(got.whole, "whole-cpu-ms/request")
 				b.ReportMetric(got.cpu/barCPU, "x-bar-2ms")
 				b.ReportMetric(got.cpu/vllmCPU, "x-vllm-python")
 				b.ReportMetric(at(.5, got.errors), "err-ms-p50")
