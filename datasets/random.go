@@ -22,12 +22,21 @@ type Random struct {
 	// PrefixLen is the tokens of one prefix that all prompts begin with; 0 is
 	// none. It comes on top of InputLen.
 	PrefixLen int
-	// RangeRatio is r, 0 <= r < 1. 0 makes all lengths equal.
-	RangeRatio float64
+	// RangeRatio is r, 0 <= r < 1. 0 makes all lengths equal. OutputRatio is that of the
+	// answers; nil: it is the same.
+	RangeRatio  float64
+	OutputRatio *float64
 	// NumPrompts is the number of requests, at least 1.
 	NumPrompts int
 	// Seed decides contents and lengths.
 	Seed uint64
+}
+
+func (p Random) outputRatio() float64 {
+	if p.OutputRatio == nil {
+		return p.RangeRatio
+	}
+	return *p.OutputRatio
 }
 
 func (p Random) validate() error {
@@ -36,6 +45,8 @@ func (p Random) validate() error {
 		return errors.New("input and prefix are both empty: give at least one of them a token")
 	case !(p.RangeRatio >= 0 && p.RangeRatio < 1):
 		return fmt.Errorf("the range ratio is %v: use at least 0 and less than 1", p.RangeRatio)
+	case !(p.outputRatio() >= 0 && p.outputRatio() < 1):
+		return fmt.Errorf("the range ratio of answers is %v: use at least 0 and less than 1", p.outputRatio())
 	case p.NumPrompts < 1:
 		return fmt.Errorf("%d prompts: use at least 1", p.NumPrompts)
 	}
@@ -52,7 +63,7 @@ func NewRandom(p Random) (Set, error) {
 	if err := p.validate(); err != nil {
 		return nil, fmt.Errorf("dataset random: %w", err)
 	}
-	s := &random{Random: p, own: rng.Of(p.Seed, "random prompt"), in: lengthsAround(p.InputLen, p.RangeRatio), out: lengthsAround(p.OutputLen, p.RangeRatio)}
+	s := &random{Random: p, own: rng.Of(p.Seed, "random prompt"), in: lengthsAround(p.InputLen, p.RangeRatio), out: lengthsAround(p.OutputLen, p.outputRatio())}
 	prefix := rng.New(p.Seed, "random prefix", 0)
 	s.prefix = prefix.Uint64()
 	return s, nil
@@ -72,8 +83,12 @@ func (s *random) Len() int { return s.NumPrompts }
 func (s *random) Timed() bool { return false }
 
 func (s *random) String() string {
-	return fmt.Sprintf("random(input %d, output %d, prefix %d, range ratio %v, prompts %d, seed %d)",
-		s.InputLen, s.OutputLen, s.PrefixLen, s.RangeRatio, s.NumPrompts, s.Seed)
+	ratio := fmt.Sprint(s.RangeRatio)
+	if out := s.outputRatio(); out != s.RangeRatio {
+		ratio += fmt.Sprintf(" and %v", out)
+	}
+	return fmt.Sprintf("random(input %d, output %d, prefix %d, range ratio %s, prompts %d, seed %d)",
+		s.InputLen, s.OutputLen, s.PrefixLen, ratio, s.NumPrompts, s.Seed)
 }
 
 func (s *random) Item(i int, dst *Item) {

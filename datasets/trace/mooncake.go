@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"goodput/datasets"
 	"goodput/loadgen/rng"
@@ -43,11 +44,16 @@ func newMooncake(r io.Reader, path string, _ Options) (source, error) {
 	if bytes.Contains(first, []byte(`"session_id"`)) || bytes.Contains(first, []byte(`"delay"`)) {
 		return newMooncakeSessions(l, first), nil
 	}
-	return &mooncake{l: l, row: mooncakeRow{block: mooncakeBlock, unit: 1e6}, keys: rng.Of(0, "mooncake block"), ahead: first}, nil
+	return &mooncake{l: l, row: mooncakeRow{block: mooncakeBlock, unit: 1e6, names: mooncakeFields}, keys: rng.Of(0, "mooncake block"), ahead: first}, nil
 }
 
 func newTimedTrace(r io.Reader, path string, o Options) (source, error) {
-	row := mooncakeRow{block: timedBlock, unit: 1e9, fractions: true}
+	row := mooncakeRow{block: timedBlock, unit: 1e9, fractions: true, names: o.timedNames()}
+	for i, name := range row.names {
+		if slices.Contains(row.names[:i], name) {
+			return nil, fmt.Errorf("two fields of a timed trace are called %s: give each a name of its own", name)
+		}
+	}
 	if o.TimedBlock > 0 {
 		row.block = int64(o.TimedBlock)
 	}

@@ -110,6 +110,33 @@ func checkMooncakeError(t *testing.T, text, want string) {
 	}
 }
 
+// The fields of a timed trace may have other names, which messages use as well.
+func TestTimedTraceLabels(t *testing.T) {
+	const usual = `{"timestamp":0.5,"input_length":20,"output_length":3,"hash_ids":[4,5]}` + "\n"
+	const other = `{"t":0.5,"in":20,"output_length":3,"blocks":[4,5]}` + "\n"
+	labels := trace.Options{TimedTime: "t", TimedIn: "in", TimedIDs: "blocks"}
+	renamed, err := trace.Open(trace.TimedTrace, write(t, "other.jsonl", other), labels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(items(open(t, trace.TimedTrace, write(t, "usual.jsonl", usual), 0)), items(renamed)); diff != "" {
+		t.Errorf("usual names (-), others (+):\n%s", diff)
+	}
+	for text, want := range map[string]string{
+		usual:                                    `row: found field "timestamp", expected t, in, output_length and blocks only`,
+		`{"t":0,"output_length":3,"blocks":[4]}`: "in: found none, expected it in every row",
+		`{"t":0,"in":20,"output_length":3,"blocks":[4]}`:    "blocks: found 1 ids, expected 2, one for each block of 16 tokens of an in of 20",
+		`{"t":-1,"in":20,"output_length":3,"blocks":[4,5]}`: "t: found",
+	} {
+		if _, err := trace.Open(trace.TimedTrace, write(t, "bad.jsonl", text), labels); err == nil || !strings.Contains(err.Error(), ":1: "+want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+	if _, err := trace.Open(trace.TimedTrace, write(t, "same.jsonl", usual), trace.Options{TimedIn: "timestamp"}); err == nil || !strings.Contains(err.Error(), "two fields") {
+		t.Errorf("two fields of one name: %v", err)
+	}
+}
+
 func TestMooncakeErrors(t *testing.T) {
 	const good = `{"timestamp": 1, "input_length": 2, "output_length": 3, "hash_ids": [4]}` + "\n"
 	for _, c := range []struct{ name, text, want string }{

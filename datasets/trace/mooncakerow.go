@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"fmt"
 	"math"
 
 	"goodput/datasets"
@@ -12,6 +13,8 @@ type mooncakeRow struct {
 	// whether there can be a fraction of it.
 	block, unit int64
 	fractions   bool
+	// names are what the fields are called, in the order of mooncakeFields.
+	names [len(mooncakeFields)]string
 
 	timestamp, in, out int64 // timestamp in ns
 	ids                []int64
@@ -19,9 +22,6 @@ type mooncakeRow struct {
 
 // mooncakeFields are the keys of a row; all of them must be there.
 var mooncakeFields = [...]string{"timestamp", "input_length", "output_length", "hash_ids"}
-
-// onlyFields ends the message about a key that is none of them.
-const onlyFields = "expected timestamp, input_length, output_length and hash_ids only"
 
 // parse fills the row from a line and checks all of it.
 func (m *mooncakeRow) parse(l *lines, line []byte) error {
@@ -43,12 +43,12 @@ func (m *mooncakeRow) parse(l *lines, line []byte) error {
 	}
 	for i, ok := range seen {
 		if !ok {
-			return l.errorf(mooncakeFields[i], "found none, expected it in every row")
+			return l.errorf(m.names[i], "found none, expected it in every row")
 		}
 	}
 	if blocks := (m.in + m.block - 1) / m.block; int64(len(m.ids)) != blocks {
-		return l.errorf("hash_ids", "found %d ids, expected %d, one for each block of %d tokens of an input_length of %d",
-			len(m.ids), blocks, m.block, m.in)
+		return l.errorf(m.names[3], "found %d ids, expected %d, one for each block of %d tokens of an %s of %d",
+			len(m.ids), blocks, m.block, m.names[1], m.in)
 	}
 	return nil
 }
@@ -59,36 +59,39 @@ func (m *mooncakeRow) parseField(l *lines, s *jsonScanner, seen *[len(mooncakeFi
 	if !ok {
 		return l.errorf("row", "found %s, expected a key in quotes and a colon", s.found())
 	}
-	for i, name := range mooncakeFields {
+	field := -1
+	for i, name := range m.names {
 		if string(key) != name {
 			continue
 		}
-		if seen[i] {
+		if field = i; seen[i] {
 			return l.errorf(name, "found it twice, expected it once")
 		}
 		seen[i] = true
 	}
 	var err error
-	switch string(key) {
-	case "timestamp":
+	switch field {
+	case 0:
 		err = m.parseTime(l, s)
-	case "input_length":
-		m.in, err = parseInt(l, s, "input_length", 1, datasets.MaxTokens)
-	case "output_length":
-		m.out, err = parseInt(l, s, "output_length", 1, datasets.MaxTokens)
-	case "hash_ids":
+	case 1:
+		m.in, err = parseInt(l, s, m.names[1], 1, datasets.MaxTokens)
+	case 2:
+		m.out, err = parseInt(l, s, m.names[2], 1, datasets.MaxTokens)
+	case 3:
 		err = m.parseIDs(l, s)
-	case "session_id", "delay":
-		err = l.errorf(string(key), "found a row of the dialect with sessions, where input_length counts only new tokens, "+onlyFields)
 	default:
-		err = l.errorf("row", "found field %s, "+onlyFields, quote(key))
+		only := fmt.Sprintf("expected %s, %s, %s and %s only", m.names[0], m.names[1], m.names[2], m.names[3])
+		if name := string(key); name == "session_id" || name == "delay" {
+			return l.errorf(name, "found a row of the dialect with sessions, where %s counts only new tokens, %s", m.names[1], only)
+		}
+		err = l.errorf("row", "found field %s, %s", quote(key), only)
 	}
 	return err
 }
 
 func (m *mooncakeRow) parseTime(l *lines, s *jsonScanner) error {
 	if !m.fractions {
-		units, err := parseInt(l, s, "timestamp", 0, math.MaxInt64/m.unit)
+		units, err := parseInt(l, s, m.names[0], 0, math.MaxInt64/m.unit)
 		m.timestamp = units * m.unit
 		return err
 	}
@@ -98,7 +101,7 @@ func (m *mooncakeRow) parseTime(l *lines, s *jsonScanner) error {
 		m.timestamp, ok = parseDecimal(raw, m.unit)
 	}
 	if !ok || m.timestamp < 0 {
-		return l.errorf("timestamp", "found %s, expected a number of seconds that is not negative", before.found())
+		return l.errorf(m.names[0], "found %s, expected a number of seconds that is not negative", before.found())
 	}
 	return nil
 }
@@ -106,16 +109,16 @@ func (m *mooncakeRow) parseTime(l *lines, s *jsonScanner) error {
 func (m *mooncakeRow) parseIDs(l *lines, s *jsonScanner) error {
 	m.ids = m.ids[:0]
 	if !s.accept('[') {
-		return l.errorf("hash_ids", "found %s, expected an array of whole numbers", s.found())
+		return l.errorf(m.names[3], "found %s, expected an array of whole numbers", s.found())
 	}
 	for more := !s.accept(']'); more; {
-		id, err := parseInt(l, s, "hash_ids", 0, math.MaxInt64)
+		id, err := parseInt(l, s, m.names[3], 0, math.MaxInt64)
 		if err != nil {
 			return err
 		}
 		m.ids = append(m.ids, id)
 		if more = s.accept(','); !more && !s.accept(']') {
-			return l.errorf("hash_ids", "found %s, expected a comma or the end of the array", s.found())
+			return l.errorf(m.names[3], "found %s, expected a comma or the end of the array", s.found())
 		}
 	}
 	return nil

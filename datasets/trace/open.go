@@ -87,6 +87,19 @@ type Options struct {
 	// seconds of one of its timestamps; 0: 1.
 	TimedBlock int
 	TimedUnit  float64
+	// TimedTime, TimedIn, TimedOut and TimedIDs are what TimedTrace's fields are called;
+	// empty: timestamp, input_length, output_length and hash_ids.
+	TimedTime, TimedIn, TimedOut, TimedIDs string
+}
+
+func (o Options) timedNames() [len(mooncakeFields)]string {
+	out := mooncakeFields
+	for i, name := range [...]string{o.TimedTime, o.TimedIn, o.TimedOut, o.TimedIDs} {
+		if name != "" {
+			out[i] = name
+		}
+	}
+	return out
 }
 
 func (o Options) outputLen() int {

@@ -62,7 +62,7 @@ func (f Field) Type() string {
 		return "bool"
 	case *int, *uint64:
 		return "int"
-	case *float64, *Rate, *Speed, *Share:
+	case *float64, *Rate, *Speed, *Share, *Ratios:
 		return "number"
 	case *time.Duration:
 		return "duration"

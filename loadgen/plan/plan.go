@@ -168,6 +168,10 @@ type Plan struct {
 	ShareGPTOut int     `yaml:"sharegpt-output-len,omitempty" group:"dataset" help:"tokens of each answer of sharegpt; 0: as recorded"`
 	TimedBlock  int     `yaml:"timed-trace-chunk-hash-size" group:"dataset" help:"tokens that a hash id of timed_trace stands for; equal ids are equal text in all runs, and times count from the first row"`
 	TimedUnit   float64 `yaml:"timed-trace-sec-multiplier" group:"dataset" help:"seconds that one unit of timed_trace's timestamps lasts"`
+	TimedTime   string  `yaml:"timed-trace-label-timestamp,omitempty" group:"dataset" help:"name of timed_trace's field of times; empty: timestamp"`
+	TimedIn     string  `yaml:"timed-trace-label-input-length,omitempty" group:"dataset" help:"name of timed_trace's field of prompt lengths; empty: input_length"`
+	TimedOut    string  `yaml:"timed-trace-label-output-length,omitempty" group:"dataset" help:"name of timed_trace's field of answer lengths; empty: output_length"`
+	TimedIDs    string  `yaml:"timed-trace-label-hash-ids,omitempty" group:"dataset" help:"name of timed_trace's field of hash ids; empty: hash_ids"`
 
 	PrefixLen    int `yaml:"prefix-repetition-prefix-len" group:"dataset" help:"tokens of the shared prefix"`
 	SuffixLen    int `yaml:"prefix-repetition-suffix-len" group:"dataset" help:"tokens of each request's own suffix"`
@@ -203,8 +207,8 @@ type Plan struct {
 	RandomOutput int `yaml:"random-output-len" group:"dataset" help:"mean tokens of the answer"`
 	RandomPrefix int `yaml:"random-prefix-len" group:"dataset" help:"tokens of one prefix shared by all requests"`
 
-	RandomRange    float64 `yaml:"random-range-ratio" group:"dataset" help:"lengths are uniform within len*(1-r) and len*(1+r), 0 <= r < 1"`
-	DisableShuffle bool    `yaml:"disable-shuffle" group:"dataset" help:"keep the generator's order (prefix by prefix) instead of a seeded shuffle"`
+	RandomRange    Ratios `yaml:"random-range-ratio" group:"dataset" help:"lengths are uniform within len*(1-r) and len*(1+r), 0 <= r < 1; {\"input\":r,\"output\":r} is one for prompts and one for answers"`
+	DisableShuffle bool   `yaml:"disable-shuffle" group:"dataset" help:"keep the generator's order (prefix by prefix) instead of a seeded shuffle"`
 
 	AgentPreset         string        `yaml:"agent-preset" group:"dataset" help:"sessions of --dataset-name agent: coding (200k tokens of context), coding-128k, chat, toolagent, smoke"`
 	AgentConfig         string        `yaml:"agent-config,omitempty" group:"dataset" help:"YAML file with parameters that differ from --agent-preset: tenants, shape, context, append, wait, fanout, compaction, prefix_break (go doc goodput/datasets/agent.Config)"`

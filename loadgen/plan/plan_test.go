@@ -99,6 +99,9 @@ func genPlan(t *rapid.T) Plan {
 			v.SetUint(rapid.Uint64().Draw(t, f.Key))
 		case float64, Rate, Speed, Share:
 			v.SetFloat(rapid.Float64Range(0, 1e9).Draw(t, f.Key))
+		case Ratios:
+			both := rapid.SliceOfN(rapid.Float64Range(0, 1e9), 2, 2).Draw(t, f.Key)
+			v.Set(reflect.ValueOf(Ratios{both[0], both[rapid.IntRange(0, 1).Draw(t, f.Key+" both")]}))
 		case time.Duration:
 			v.SetInt(rapid.Int64Range(0, 1e15).Draw(t, f.Key))
 		default:
@@ -216,7 +219,7 @@ func TestValidate(t *testing.T) {
 		{"n-grams ahead", func(p *Plan) { p.EngineSpecMethod, p.EngineSpecTokens = "ngram", 3 }, "--engine.async-scheduling"},
 		{"negative prompts", func(p *Plan) { p.NumPrompts = -5 }, "--num-prompts"},
 		{"empty prompt", func(p *Plan) { p.PrefixLen, p.SuffixLen = 0, 0 }, "--prefix-repetition-suffix-len"},
-		{"range ratio", func(p *Plan) { p.RandomRange = 1 }, "--random-range-ratio"},
+		{"range ratio", func(p *Plan) { p.RandomRange.Input = 1 }, "--random-range-ratio"},
 		{"unknown dataset", func(p *Plan) { p.DatasetName = "sharegtp" }, "--dataset-name"},
 		{"trace without file", func(p *Plan) { p.DatasetName = "azure" }, "--dataset-path"},
 		{"file without trace", func(p *Plan) { p.DatasetPath = "x" }, "--dataset-path"},

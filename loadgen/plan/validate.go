@@ -278,7 +278,7 @@ func (p *Plan) checkDataset(v *checker) {
 	v.within("sharegpt-output-len", p.ShareGPTOut, 0, most)
 	v.within("timed-trace-chunk-hash-size", p.TimedBlock, 1, most)
 	v.ok(p.TimedUnit >= 1e-9 && p.TimedUnit <= 1e4, "timed-trace-sec-multiplier", "%v is outside 1e-9 to 1e4 seconds", p.TimedUnit)
-	v.ok(p.RandomRange >= 0 && p.RandomRange < 1, "random-range-ratio", "%v is outside 0 (included) to 1 (excluded)", p.RandomRange)
+	v.ok(p.RandomRange.valid(), "random-range-ratio", "%v is outside 0 (included) to 1 (excluded)", p.RandomRange)
 }
 
 // checkReplay checks how a trace is replayed.

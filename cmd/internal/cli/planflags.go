@@ -89,6 +89,9 @@ func (p *planFlags) resolve(env *Env, check func(*plan.Plan) error) (plan.Plan, 
 	if err := p.address(); err != nil {
 		return out, err
 	}
+	if err := p.sonnet(); err != nil {
+		return out, err
+	}
 	if p.config != "" {
 		text, err := readLimited(p.config, plan.MaxFile)
 		if err != nil {

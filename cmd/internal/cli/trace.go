@@ -25,6 +25,7 @@ func openTrace(p plan.Plan) (datasets.Set, *sessionLoad, plan.Plan, error) {
 	t, err := trace.Open(format, p.DatasetPath, trace.Options{
 		Seed: p.Seed, SkipBadRows: p.SkipBadRows, OutputLen: p.CustomOut,
 		AnswerLen: p.ShareGPTOut, TimedBlock: p.TimedBlock, TimedUnit: p.TimedUnit,
+		TimedTime: p.TimedTime, TimedIn: p.TimedIn, TimedOut: p.TimedOut, TimedIDs: p.TimedIDs,
 	})
 	if err != nil {
 		return nil, nil, p, err

@@ -50,12 +50,15 @@ func aliases() []vllmFlag {
 			return map[string]string{key: value}, nil
 		}
 	}
-	return append(labels(), []vllmFlag{
+	return []vllmFlag{
 		{name: "host", says: "with --port, in place of --base-url; 127.0.0.1 unless given", set: to(hostKey)},
 		{name: "port", says: "with --host, in place of --base-url; 8000 unless given", set: to(portKey)},
 		{name: "served-model-name", says: "--model: the name on the wire is the only one that is needed", set: to("model")},
-		{name: "input-len", says: "--random-input-len", set: to("random-input-len")},
-		{name: "output-len", says: "--random-output-len, --prefix-repetition-output-len, --custom-output-len and --sharegpt-output-len", set: to("random-output-len", "prefix-repetition-output-len", "custom-output-len", "sharegpt-output-len")},
+		{name: "input-len", says: "--random-input-len and --sonnet-input-len", set: to("random-input-len", sonnetIn)},
+		{name: "output-len", says: "--random-output-len, --prefix-repetition-output-len, --custom-output-len, --sharegpt-output-len and --sonnet-output-len", set: to("random-output-len", "prefix-repetition-output-len", "custom-output-len", "sharegpt-output-len", sonnetOut)},
+		{name: "sonnet-input-len", says: "with --dataset-name sonnet, which is random with --random-prefix-len and what is left of this as --random-input-len; 550 unless given", set: to(sonnetIn)},
+		{name: "sonnet-output-len", says: "with --dataset-name sonnet, --random-output-len; 150 unless given", set: to(sonnetOut)},
+		{name: "sonnet-prefix-len", says: "with --dataset-name sonnet, --random-prefix-len; 200 unless given. The lines of its file are not read: prompts are as long, and share as much", set: to(sonnetPrefix)},
 		{name: "num-warmups", says: "--warmup Nreq: prompts of their own, and not the first one of the load again, which would then be cached", set: func(v string) (map[string]string, error) {
 			n, err := strconv.ParseUint(v, 10, 32)
 			if err != nil {
@@ -65,24 +68,7 @@ func aliases() []vllmFlag {
 		}},
 		{name: "self-timed", bool: true, says: "--arrival trace, the default of a dataset with timestamps", set: always("arrival", "trace")},
 		{name: "no-self-timed", bool: true, says: "--arrival poisson, at --request-rate", set: always("arrival", "poisson")},
-	}...)
-}
-
-// labels are the names of a timed trace's fields.
-func labels() []vllmFlag {
-	var out []vllmFlag
-	for flag, name := range map[string]string{
-		"timestamp": "timestamp", "input-length": "input_length", "output-length": "output_length", "hash-ids": "hash_ids",
-	} {
-		out = append(out, vllmFlag{name: "timed-trace-label-" + flag, says: "may only be " + name, set: func(value string) (map[string]string, error) {
-			if value != name {
-				return nil, fmt.Errorf("the field must be called %s: rename it, for example with jq", name)
-			}
-			return nil, nil
-		}})
 	}
-	slices.SortFunc(out, func(a, b vllmFlag) int { return strings.Compare(a.name, b.name) })
-	return out
 }
 
 // sampling are fields of a request's body.
@@ -139,7 +125,6 @@ func ignored() []vllmFlag {
 	}
 	for _, group := range []struct{ names, why string }{
 		{"hf-name hf-subset hf-split hf-output-len", "datasets of Hugging Face are not downloaded: give a file with --dataset-path"},
-		{"sonnet-input-len sonnet-output-len sonnet-prefix-len", "there is no dataset sonnet: --dataset-name prefix_repetition has shared prefixes"},
 		{"spec-bench-category spec-bench-output-len speed-bench-category speed-bench-dataset-subset speed-bench-output-len blazedit-max-distance blazedit-min-distance bfcl-categories", "that dataset is not offered: give a file with --dataset-path"},
 		{"asr-max-audio-len-sec asr-min-audio-len-sec random-mm-base-items-per-request random-mm-bucket-config random-mm-limit-mm-per-prompt random-mm-num-mm-items-range-ratio", "prompts are text"},
 	} {
@@ -156,8 +141,12 @@ func ignored() []vllmFlag {
 	return out
 }
 
-// hostKey and portKey are kept beside the plan's fields until an address is made of them.
-const hostKey, portKey = " host", " port"
+// hostKey and portKey are kept beside the plan's fields until an address is made of them,
+// and those of sonnet until they are the lengths of a random dataset.
+const (
+	hostKey, portKey                  = " host", " port"
+	sonnetIn, sonnetOut, sonnetPrefix = " sonnet-input-len", " sonnet-output-len", " sonnet-prefix-len"
+)
 
 // vllmValue hands the text of a flag on to the fields that it sets.
 type vllmValue struct {
@@ -218,6 +207,39 @@ func (p *planFlags) address() error {
 		host = "127.0.0.1"
 	}
 	return p.give("base-url", "http://"+net.JoinHostPort(strings.Trim(host, "[]"), port))
+}
+
+// sonnet makes a random dataset of vLLM's sonnet: prompts of one length that begin with the
+// same lines.
+func (p *planFlags) sonnet() error {
+	if p.flag("dataset-name") != "sonnet" {
+		return nil
+	}
+	n := map[string]int{sonnetIn: 550, sonnetOut: 150, sonnetPrefix: 200}
+	for _, key := range []string{sonnetIn, sonnetOut, sonnetPrefix} {
+		text := p.flag(key)
+		if text == "" {
+			continue
+		}
+		v, err := strconv.Atoi(text)
+		if err != nil || v < 0 {
+			return fmt.Errorf("--%s: %q is not a number of tokens", strings.TrimSpace(key), text)
+		}
+		n[key] = v
+	}
+	if n[sonnetIn] <= n[sonnetPrefix] {
+		return fmt.Errorf("--sonnet-input-len: %d tokens are no more than the %d of --sonnet-prefix-len: nothing would be left of a prompt", n[sonnetIn], n[sonnetPrefix])
+	}
+	delete(p.given, "dataset-path")
+	for _, f := range []struct {
+		key  string
+		text int
+	}{{"random-prefix-len", n[sonnetPrefix]}, {"random-input-len", n[sonnetIn] - n[sonnetPrefix]}, {"random-output-len", n[sonnetOut]}} {
+		if err := p.give(f.key, strconv.Itoa(f.text)); err != nil {
+			return err
+		}
+	}
+	return p.give("dataset-name", "random")
 }
 
 // warnIgnored says what was accepted and changes nothing.

@@ -44,7 +44,7 @@ func openDataset(p plan.Plan) (datasets.Set, plan.Plan, error) {
 		})
 	default:
 		set, err = datasets.NewRandom(datasets.Random{
-			InputLen: p.RandomInput, OutputLen: p.RandomOutput, PrefixLen: p.RandomPrefix, RangeRatio: p.RandomRange,
+			InputLen: p.RandomInput, OutputLen: p.RandomOutput, PrefixLen: p.RandomPrefix, RangeRatio: p.RandomRange.Input, OutputRatio: &p.RandomRange.Output,
 			NumPrompts: n, Seed: p.Seed,
 		})
 	}
