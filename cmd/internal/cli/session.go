@@ -301,7 +301,9 @@ func (s *session) open(env *Env) error {
 		c.Set = datasets.Salted(load.set, s.salt(salt))
 	}
 	if part.Sharded() {
-		c.PlannedCached = nil // the others' prompts would be in the cache, too
+		if err := s.planWhole(&c, part); err != nil {
+			return err
+		}
 	}
 	if c.Probes, err = newProbes(&s.plan); err != nil {
 		return err

@@ -21,7 +21,7 @@ type offered struct {
 	RunID, Class, Adapter, PrefixKey string
 	Intended                         clock.Time
 	Trace                            [16]byte
-	In, Out                          int32
+	In, Out, Planned                 int32
 	Phase                            record.Phase
 }
 
@@ -69,6 +69,7 @@ func TestShardsOfferTheWhole(t *testing.T) {
 		}
 	}
 	whole, union := map[int64]offered{}, map[int64]offered{}
+	cached := int64(0)
 	for i, dir := range dirs {
 		run, err := record.Open(dir)
 		if err != nil {
@@ -82,11 +83,15 @@ func TestShardsOfferTheWhole(t *testing.T) {
 			if _, twice := to[r.Seq]; twice {
 				t.Errorf("request %d is in two shards", r.Seq)
 			}
-			to[r.Seq] = offered{r.RunID, r.Class, r.Adapter, r.PrefixKey, r.Intended, r.TraceID, r.PlannedPromptTokens, r.PlannedOutputTokens, r.Phase}
+			to[r.Seq] = offered{r.RunID, r.Class, r.Adapter, r.PrefixKey, r.Intended, r.TraceID, r.PlannedPromptTokens, r.PlannedOutputTokens, r.PlannedCachedTokens, r.Phase}
+			cached += int64(r.PlannedCachedTokens)
 			return nil
 		}); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if cached <= 0 {
+		t.Errorf("%d tokens are planned to be found in a cache", cached)
 	}
 	if len(whole) < 91 {
 		t.Errorf("%d requests, want 91 and a warm-up", len(whole))
