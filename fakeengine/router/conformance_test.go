@@ -126,10 +126,11 @@ func engines(now *clock.Time) router.Observe {
 	}
 }
 
-// unequal rules give one replica more than another by design: the cheapest one all,
+// unequal rules give one replica more than another by design: the cheapest or the
+// provisioned one all,
 // and one with a single point on the ring what lies before it.
 func unequal(spec string) bool {
-	return strings.HasPrefix(spec, "litellm-cost") || spec == "session:points=1"
+	return strings.HasPrefix(spec, "litellm-cost") || spec == "ptu-spillover" || spec == "session:points=1"
 }
 
 // checkNoStarvation runs alike requests of sessions and prefixes of their own

@@ -39,7 +39,7 @@ func rules() []rule {
 		cacheAwareRule(), leastKVRule(), kvQueueRule(), leastReportedRule(),
 		dynamoKVRule(), envoyLeastRequestRule(), envoyCSWRRRule(), llmDRule(), loraAffinityRule(),
 		stackQPSRule(), stackPrefixRule(), aibrixPrefixRule(), aibrixBalanceRule(),
-		litellmShuffleRule(), litellmLatencyRule(), litellmUsageRule(), litellmCostRule(), apimPriorityRule(),
+		litellmShuffleRule(), litellmLatencyRule(), litellmUsageRule(), litellmCostRule(), apimPriorityRule(), ptuSpilloverRule(),
 	}
 }
 
