@@ -7,7 +7,7 @@ import (
 
 func TestScenariosLoad(t *testing.T) {
 	names := Scenarios()
-	if len(names) < 7 {
+	if len(names) < 12 {
 		t.Errorf("only %v", names)
 	}
 	for _, name := range names {

@@ -21,6 +21,10 @@ type arm struct {
 // armGroups are the parts of a plan in which arms may differ: the target, never the load.
 var armGroups = []string{"target", "hardware", "pool", "routers", "engine"}
 
+// clientKeys are those of the load in which they may differ as well: what a client does
+// about slow and failed requests. Arrivals and prompts stay the same.
+var clientKeys = []string{"retries", "retry-budget", "retry-backoff", "honor-retry-after", "hedge-after"}
+
 // plan is the arm's own plan.
 func (a *arm) plan(p plan.Plan) (plan.Plan, error) {
 	of := func(key string) string {
@@ -63,6 +67,8 @@ func armField(key string) (plan.Field, error) {
 	for _, f := range plan.Fields() {
 		switch {
 		case f.Key != key:
+		case slices.Contains(clientKeys, key): // the same requests, sent with more or less patience
+			return f, nil
 		case !slices.Contains(armGroups, f.Group):
 			return f, fmt.Errorf("%s: arms differ in what answers, never in the load or where it is recorded: give --%s to all of them", key, key)
 		default:
