@@ -24,7 +24,7 @@ const tiny = 1e-300
 
 // Statistic is the value of a metric in the run. NaN: it has none.
 func (t *Trial) Statistic(m gate.Metric, a gate.Agg) gate.Statistic {
-	if m.Kind == gate.Latency {
+	if m.Kind == gate.Latency || a.Name == "count" {
 		return t.latency(m.Name, a)
 	}
 	v, ok := t.single(m.Name)

@@ -265,8 +265,11 @@ func (p *parser) suits(r *Rule, at int) error {
 	if !ok {
 		return p.fail(at, "%s has no %s", r.Metric.Name, r.Agg)
 	}
-	if r.Metric.Kind != Latency {
+	switch {
+	case r.Metric.Kind != Latency:
 		r.Agg = Agg{} // it has but one value a run
+	case r.Agg.Name == "count": // of requests that have one
+		r.Metric.Kind, r.Metric.HigherIsBetter = Count, true
 	}
 	return nil
 }

@@ -45,6 +45,7 @@ func TestParse(t *testing.T) {
 		{`{class=chat,tenant="a b"} attainment >= 99%`, Rule{
 			Scope: []Label{{"class", "chat"}, {"tenant", "a b"}}, Metric: metric(t, "attainment"), Op: GE, Value: 0.99,
 		}},
+		{"ttft count >= 100", Rule{Metric: Metric{Name: "ttft", Kind: Count, HigherIsBetter: true, About: metric(t, "ttft").About}, Agg: Agg{Name: "count"}, Op: GE, Value: 100}},
 		{"truncated count == 0", Rule{Metric: metric(t, "truncated"), Op: EQ}},
 		{"goodput >= 12.5/s", Rule{Metric: metric(t, "goodput"), Op: GE, Value: 12.5}},
 		{"error_rate <= 0.1% for 30s", Rule{Metric: metric(t, "error_rate"), Op: LE, Value: 0.001, For: 30 * time.Second}},
