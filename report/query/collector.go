@@ -59,6 +59,7 @@ type collector struct {
 	joins   joins
 	steps   triggers
 	departs departures
+	phase   record.Phase              // that counts, besides probes
 	reasons [record.NumOutcomes]int64 // request that each reason is of, plus 1
 	warm    clock.Time                // last scheduled arrival of the warm-up
 	first   clock.Time                // first scheduled arrival of the window
@@ -106,7 +107,7 @@ func (c *collector) add(r *record.Request) error {
 	if r.Phase == record.Warmup {
 		c.warm = max(c.warm, r.Intended)
 	}
-	if r.Phase != record.Measure && r.Phase != record.Probe {
+	if r.Phase != c.phase && r.Phase != record.Probe {
 		return nil
 	}
 	f := &c.f
@@ -250,6 +251,8 @@ func (c *collector) finish() *Figures {
 // arrival of its warm-up is the latest instant at which it can't have begun.
 func (c *collector) start() clock.Time {
 	switch w := c.f.Manifest.Window; {
+	case c.phase != record.Measure && c.last.Known():
+		return c.first
 	case w != nil && w.Start.Known():
 		return w.Start
 	case c.warm.Known():

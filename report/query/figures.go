@@ -183,7 +183,7 @@ func Load(dir string, scopes ...Scope) (*Figures, error) {
 		return nil, err
 	}
 	c := newCollector(dir, run.Manifest)
-	c.probes = ofProbes(scopes)
+	c.phase, c.probes = in.phase, ofProbes(scopes)
 	if err := run.Requests(func(r *record.Request) error {
 		if !in.pass(r) {
 			return nil

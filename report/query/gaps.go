@@ -22,12 +22,12 @@ func (g *gaps) add(r *record.Request) {
 // themselves takes longer than all the rest. They are read if the log is not of
 // these rows, as after a crash, or does not say all of them.
 func interToken(run *record.Run, g *gaps, in *filter) (*stats.Hist, error) {
-	if h, ok := logged(run, g); ok {
+	if h, ok := logged(run, g); ok && in.phase == record.Measure {
 		return h, nil
 	}
 	h := stats.NewHist()
 	return h, run.Requests(func(r *record.Request) error {
-		if !r.Final || r.Phase != record.Measure || r.Outcome != record.OK || !in.pass(r) {
+		if !r.Final || r.Phase != in.phase || r.Outcome != record.OK || !in.pass(r) {
 			return nil
 		}
 		return h.AddAll(r.TokenGapsUS)

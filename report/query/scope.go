@@ -10,8 +10,9 @@ import (
 )
 
 // Scope restricts figures to the requests whose label has a value. The labels are
-// class, tenant, replica and, of a run with several, arm. Probes are in no figures but
-// those of their class.
+// class, tenant, replica and, of a run with several, arm; and phase, without which only
+// requests that were due in the window count. Probes are in no figures but those of their
+// class.
 type Scope struct{ Label, Value string }
 
 // ofProbes reports whether the scopes are those of the probes.
@@ -21,6 +22,7 @@ func ofProbes(scopes []Scope) bool {
 
 // labelOf reads the labels.
 var labelOf = map[string]func(*record.Request) string{
+	"phase":   func(r *record.Request) string { return r.Phase.String() },
 	"arm":     func(r *record.Request) string { return r.Arm },
 	"class":   func(r *record.Request) string { return r.Class },
 	"tenant":  func(r *record.Request) string { return r.Tenant },
@@ -44,16 +46,23 @@ type filter struct {
 	scopes []Scope
 	seen   [][]string // per scope, the values of the rows
 	passed int64
+	phase  record.Phase // that count
 }
 
 // newFilter returns an error for a label that rows do not have.
 func newFilter(scopes []Scope) (*filter, error) {
+	f := &filter{scopes: scopes, seen: make([][]string, len(scopes)), phase: record.Measure}
 	for _, s := range scopes {
 		if labelOf[s.Label] == nil {
-			return nil, fmt.Errorf("{%s=%s}: the requests of a run have no column %s: use class, tenant, replica or arm", s.Label, s.Value, s.Label)
+			return nil, fmt.Errorf("{%s=%s}: the requests of a run have no column %s: use class, tenant, replica, phase or arm", s.Label, s.Value, s.Label)
+		}
+		for _, p := range [...]record.Phase{record.Warmup, record.Drain} {
+			if s.Label == "phase" && s.Value == p.String() {
+				f.phase = p
+			}
 		}
 	}
-	return &filter{scopes: scopes, seen: make([][]string, len(scopes))}, nil
+	return f, nil
 }
 
 // pass reports whether the row counts.

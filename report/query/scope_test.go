@@ -4,7 +4,9 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
+	"goodput/loadgen/clock"
 	"goodput/loadgen/record"
 	"goodput/report/query"
 )
@@ -46,6 +48,38 @@ func TestScopes(t *testing.T) {
 		if _, err := query.Load(dir, query.Scope{Label: c.label, Value: c.value}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s=%s: got %v, want %q", c.label, c.value, err, c.want)
 		}
+	}
+}
+
+// What was due before the window, or after it, is there by itself, and not among the rest.
+func TestPhases(t *testing.T) {
+	var rows []record.Request
+	for i := range 6 {
+		r := answered(int64(i), clock.Time(i)*1000*ms, 10_000, 20_000)
+		if i < 2 {
+			r.Phase = record.Warmup
+		}
+		rows = append(rows, r)
+	}
+	dir := write(t, rows...)
+	for _, c := range []struct {
+		phase  string
+		n, itl int64
+		window time.Duration
+	}{{"warmup", 2, 4, time.Second}, {"measure", 4, 8, 5 * time.Second}} { // of which the manifest has the beginning
+		f, err := query.Load(dir, query.Scope{Label: "phase", Value: c.phase})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if itl, _ := f.Metric("itl"); f.Scheduled != c.n || itl.N != c.itl || f.Window != c.window {
+			t.Errorf("%s: %d requests, %d gaps, a window of %v; want %d, %d, %v", c.phase, f.Scheduled, itl.N, f.Window, c.n, c.itl, c.window)
+		}
+	}
+	if _, err := query.Load(dir, query.Scope{Label: "phase", Value: "drain"}); err == nil || !strings.Contains(err.Error(), "there are measure, warmup") {
+		t.Errorf("a phase without requests: %v", err)
+	}
+	if _, err := query.Windows(dir, time.Second, query.Scope{Label: "phase", Value: "warmup"}); err == nil {
+		t.Error("stretches of a warm-up")
 	}
 }
 

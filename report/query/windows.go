@@ -24,6 +24,9 @@ func Windows(dir string, width time.Duration, scopes ...Scope) ([]*Figures, erro
 	if err != nil {
 		return nil, err
 	}
+	if in.phase != record.Measure {
+		return nil, fmt.Errorf("stretches are those of the window, and the phase %s is outside of it: leave one of the two out", in.phase)
+	}
 	run, err := record.Open(dir)
 	if err != nil {
 		return nil, err

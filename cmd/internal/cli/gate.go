@@ -116,8 +116,14 @@ func parseRules(texts []string, margin float64) ([]gate.Rule, error) {
 			err = fmt.Errorf("--gate: %w", err)
 		}
 		for _, l := range r.Scope {
-			if err == nil && !slices.Contains([]string{"class", "tenant", "replica", "arm", "policy"}, l.Name) {
-				err = fmt.Errorf("--gate %q: the requests of a run have no column %s: use class, tenant, replica, or arm and policy in a comparison", text, l.Name)
+			switch {
+			case err != nil:
+			case !slices.Contains([]string{"class", "tenant", "replica", "phase", "arm", "policy"}, l.Name):
+				err = fmt.Errorf("--gate %q: the requests of a run have no column %s: use class, tenant, replica, phase, or arm and policy in a comparison", text, l.Name)
+			case l.Name == "phase" && !slices.Contains([]string{"warmup", "measure", "drain"}, l.Value):
+				err = fmt.Errorf("--gate %q: no phase is called %s: use warmup, measure or drain, by when requests were due", text, l.Value)
+			case l.Name == "phase" && l.Value != "measure" && r.For > 0:
+				err = fmt.Errorf("--gate %q: stretches of a time are those of the window, and %s is outside of it: leave one of the two out", text, l.Value)
 			}
 		}
 		out, errs = append(out, r), append(errs, err)
