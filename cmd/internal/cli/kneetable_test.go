@@ -90,35 +90,41 @@ func mean(t *testing.T, values []float64) stats.Interval {
 // TestKneeErrorRates: short trials have a knee that is too high, by less the longer they
 // are; the ratio of knees with the same arrivals varies much less than a knee, so that
 // five pairs find engines that are 5 % slower, and see no change where there is none.
-// GOODPUT_VALIDATE=1 takes 20 comparisons of five seeds at two lengths.
+// GOODPUT_VALIDATE=1 takes 20 comparisons of five seeds at lengths of 300, 1000 and 3000
+// requests, and four at 10,000, against the knee of trials three times as long.
 func TestKneeErrorRates(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs hundreds of trials")
 	}
-	groups, lengths, long := 2, []int{300}, 2000
+	type length struct{ n, groups int }
+	lengths, long, longSeeds := []length{{300, 2}}, 2000, 5
 	if os.Getenv("GOODPUT_VALIDATE") != "" {
-		groups, lengths, long = 20, []int{300, 1000}, 10_000
+		lengths, long, longSeeds = []length{{300, 20}, {1000, 20}, {3000, 20}, {10_000, 4}}, 30_000, 10
 	}
 	const pairs = 5
 	slow := filepath.Join(t.TempDir(), "slow.yaml")
 	if err := os.WriteFile(slow, []byte("- {at: 0s, slow: 1.05}\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	truth := mean(t, kneesOf(t, kneePlan(1000, pairs, long), "truth", "")).Value
+	truth := mean(t, kneesOf(t, kneePlan(1000, longSeeds, long), "truth", "")).Value
 	t.Logf("knee of %d-request trials: %.4g/s", long, math.Exp(truth))
 	last := math.Inf(1)
-	for _, n := range lengths {
+	for _, l := range lengths {
+		n, groups := l.n, l.groups
 		p := kneePlan(0, groups*pairs, n)
 		base, again, worse := kneesOf(t, p, "base", ""), kneesOf(t, p, "again", ""), kneesOf(t, p, "worse", slow)
 		p.Seed = 10_000
 		other := kneesOf(t, p, "other", slow)
 		var paired, unpaired []float64
-		rejected, found := 0, 0
+		rejected, found, covered := 0, 0, 0
 		for g := range groups {
 			var same, change []float64
 			for i := g * pairs; i < (g+1)*pairs; i++ {
 				same, change = append(same, again[i]-base[i]), append(change, worse[i]-base[i])
 				paired, unpaired = append(paired, worse[i]-base[i]), append(unpaired, other[i]-base[i])
+			}
+			if in := mean(t, base[g*pairs:(g+1)*pairs]); in.Lo <= truth && truth <= in.Hi {
+				covered++
 			}
 			if in := mean(t, same); in.TwoSided() <= 0.05 {
 				rejected++
@@ -129,8 +135,8 @@ func TestKneeErrorRates(t *testing.T) {
 		}
 		single, with, without := mean(t, base), mean(t, paired), mean(t, unpaired)
 		bias := single.Value - truth
-		t.Logf("%s", fmt.Sprintf("N %5d: bias %+.1f %%, sd of one seed %.1f %%, of ln ratio with engines 5 %% slower %.2f %% paired and %.1f %% not; of %d comparisons %d see a change in none, %d find it",
-			n, 100*bias, 100*single.SD, 100*with.SD, 100*without.SD, groups, rejected, found))
+		t.Logf("%s", fmt.Sprintf("N %5d: bias %+.1f %%, sd of one seed %.1f %%, of ln ratio with engines 5 %% slower %.2f %% paired and %.1f %% not; of %d comparisons %d see a change in none, %d find it; %d intervals hold the knee of long trials",
+			n, 100*bias, 100*single.SD, 100*with.SD, 100*without.SD, groups, rejected, found, covered))
 		lo, hi, err := stats.ClopperPearson(rejected, groups, 0.95)
 		if err != nil || lo > 0.05 || hi < 0.05 {
 			t.Errorf("N %d: %d of %d comparisons see a change where there is none", n, rejected, groups)
