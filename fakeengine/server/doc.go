@@ -192,4 +192,9 @@
 //
 // Instants are nanoseconds of loop time since the loop's epoch. Lines are handed on
 // when the buffer is full, when no request is under way, and at Close.
+//
+// A request with the header Endpoint-Load-Metrics-Format (TEXT or JSON) is answered with
+// the load of its engine in Endpoint-Load-Metrics, as of when the engine took it (ORCA).
+// Where Config.Wall is set, Server-Timing tells how long an answer took, of a stream in its
+// trailer, for those who ask for trailers by TE.
 package server

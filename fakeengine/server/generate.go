@@ -138,6 +138,7 @@ func (x *exchange) read(f *front, a api) *apiError {
 	x.truth.stream, x.truth.prompt, x.truth.maxTokens = req.stream, st.prompt.n, req.maxTokens
 
 	st.pinned, st.quiet, st.box = f.replica, !req.stream, mailbox{}
+	st.load = loadReport{asked: x.r.Header[headerLoadFormat] != nil}
 	st.route = router.Request{InTokens: st.prompt.n, MaxOut: req.maxTokens, Adapter: req.model.adapter}
 	if session := x.r.Header.Get(headerSession); session != "" {
 		st.route.Session = max(1, xxhash.Sum64String(session))
@@ -219,6 +220,9 @@ func (x *exchange) serve() (cut bool) {
 	if st.replica != router.None {
 		x.w.Header().Set(headerReplica, strconv.Itoa(st.replica))
 		x.truth.replica = st.replica
+	}
+	if st.load.asked && box.refused == nil {
+		tellLoad(x.w.Header(), x.r.Header.Get(headerLoadFormat), &st.load)
 	}
 	if st.remote {
 		x.w.Header().Set(headerPrefillReplica, strconv.Itoa(st.source))

@@ -30,6 +30,7 @@ type stream struct {
 	replica int        // where it went
 	open    int        // choices in an engine
 	began   clock.Time // of the first token of any choice
+	load    loadReport // of the replica, when it took the request
 	// remote: source computes the prompt, for so many choices still; prompted is how
 	// it was routed there.
 	remote   bool
@@ -89,6 +90,9 @@ func (e *submission) Fire(clock.Time) {
 	err := st.submit()
 	if err != nil {
 		st.leave(err.status)
+	} else if st.load.asked {
+		e := st.srv.replicas[st.replica].engine.Stats()
+		st.load.kvUsed, st.load.waiting = e.KVUsed, e.Waiting+e.Arriving
 	}
 	st.mu.Lock()
 	if err == nil {

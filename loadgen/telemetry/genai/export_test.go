@@ -100,7 +100,7 @@ func TestExport(t *testing.T) {
 	s := &sink{services: map[string]int{}}
 	at := httptest.NewServer(s)
 	defer at.Close()
-	const n = 700
+	const n = 300
 	counted, err := Export(runOf(t, n), source(Released), at.URL+"/v1/traces", map[string]string{"x-key": "k"}, never)
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestExport(t *testing.T) {
 func TestExportToNobody(t *testing.T) {
 	refuse := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadRequest) }))
 	defer refuse.Close()
-	const n = 2000
+	const n = 600
 	counted, err := Export(runOf(t, n), source(Released), refuse.URL+"/v1/traces", nil, never)
 	if err == nil || !strings.Contains(err.Error(), "did not arrive") {
 		t.Errorf("error %v", err)
