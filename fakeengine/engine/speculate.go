@@ -9,6 +9,9 @@ import (
 
 // Speculation is an engine's speculative decoding. The time that drafting takes
 // is the step-time model's.
+// The releases modelled here schedule only drafts that were proposed. Padding of a first
+// decode to the length of the others, and room for drafts in the token budget, came to
+// vLLM after 0.19 and are left out.
 type Speculation struct {
 	// Model says how many tokens are drafted for a sequence in each step and how many
 	// of them are accepted; nil: no speculation.
