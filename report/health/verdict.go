@@ -94,7 +94,7 @@ func judgeSchedule(f *query.Figures, limit time.Duration, add func(v Verdict, fo
 // judgeRecord looks at what the record itself says is missing from it.
 func judgeRecord(m record.Manifest, add func(v Verdict, format string, args ...any)) {
 	if n := m.Counters[record.CounterDropped]; n > 0 {
-		add(ClientLimited, "%d records were lost because the queue to the disk was full: the figures leave them out; write to a faster disk", n)
+		add(ClientLimited, "%d records were lost because the queue to the disk was full: the figures leave them out; write to a faster disk, or leave goodput more of the processors", n)
 	}
 	switch n := m.Counters[record.CounterLost]; {
 	case n > 0:
