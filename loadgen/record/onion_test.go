@@ -26,21 +26,39 @@ func TestOnion(t *testing.T) {
 		want  Onion
 	}{
 		{"no router", []Span{engine}, unknownOnion},
-		{"a router that tells only of itself, as llm-d's endpoint picker does", []Span{engine, router},
-			Onion{20e6, 30e6, Null, Null, Null, false}},
-		{"and of its hop, as vLLM's production stack does", []Span{engine, router, pathSpan(3, SpanHop, "router", 10, 120)},
-			Onion{20e6, 30e6, 20e6, 0, 10e6, false}},
-		{"and of one that failed before", []Span{engine, router, pathSpan(3, SpanHop, "router", 6, 16), pathSpan(4, SpanHop, "router", 16, 120)},
-			Onion{20e6, 30e6, 16e6, 10e6, 4e6, false}},
+		{
+			"a router that tells only of itself, as llm-d's endpoint picker does",
+			[]Span{engine, router},
+			Onion{20e6, 30e6, Null, Null, Null, false},
+		},
+		{
+			"and of its hop, as vLLM's production stack does",
+			[]Span{engine, router, pathSpan(3, SpanHop, "router", 10, 120)},
+			Onion{20e6, 30e6, 20e6, 0, 10e6, false},
+		},
+		{
+			"and of one that failed before",
+			[]Span{engine, router, pathSpan(3, SpanHop, "router", 6, 16), pathSpan(4, SpanHop, "router", 16, 120)},
+			Onion{20e6, 30e6, 16e6, 10e6, 4e6, false},
+		},
 		{"a router behind the router, which is of its hop", []Span{
 			engine, router, pathSpan(3, SpanHop, "router", 10, 120), pathSpan(4, SpanRouter, "sidecar", 12, 118), pathSpan(5, SpanHop, "sidecar", 14, 116),
 		}, Onion{20e6, 30e6, 20e6, 0, 10e6, false}},
-		{"two hops at one time", []Span{engine, router, pathSpan(3, SpanHop, "router", 6, 80), pathSpan(4, SpanHop, "router", 10, 120)},
-			Onion{Null, Null, Null, Null, Null, true}},
-		{"a router that was done before the engine", []Span{engine, pathSpan(2, SpanRouter, "router", 5, 50)},
-			Onion{Null, Null, Null, Null, Null, true}},
-		{"a router that was done after the client", []Span{engine, pathSpan(2, SpanRouter, "router", 5, 300)},
-			Onion{-145e6, 195e6, Null, Null, Null, false}},
+		{
+			"two hops at one time",
+			[]Span{engine, router, pathSpan(3, SpanHop, "router", 6, 80), pathSpan(4, SpanHop, "router", 10, 120)},
+			Onion{Null, Null, Null, Null, Null, true},
+		},
+		{
+			"a router that was done before the engine",
+			[]Span{engine, pathSpan(2, SpanRouter, "router", 5, 50)},
+			Onion{Null, Null, Null, Null, Null, true},
+		},
+		{
+			"a router that was done after the client",
+			[]Span{engine, pathSpan(2, SpanRouter, "router", 5, 300)},
+			Onion{-145e6, 195e6, Null, Null, Null, false},
+		},
 		{"the engine's own HTTP server", []Span{engine, pathSpan(2, SpanRouter, "vllm", 5, 135)}, unknownOnion},
 		{"a router of an attempt that is not known", []Span{engine, func() Span { s := router; s.Attempt = Null32; return s }()}, unknownOnion},
 	} {

@@ -110,7 +110,8 @@ func checkSearched(p *plan.Plan) error {
 		flag  string
 		given bool
 	}{
-		{"otlp-listen", p.OTLPListen != ""}, {"otlp-http-listen", p.OTLPHTTPListen != ""},
+		{"otlp-listen", p.OTLPListen != ""},
+		{"otlp-http-listen", p.OTLPHTTPListen != ""},
 		{"metrics-url", len(p.MetricsURL) > 0 && p.MetricsURL[0] != plan.NoMetrics},
 	} {
 		if f.given {
