@@ -4,7 +4,6 @@ import (
 	"errors"
 	"iter"
 	"maps"
-	"os"
 	"slices"
 
 	"goodput/loadgen/clock"
@@ -78,11 +77,10 @@ func (m *Merge) copySessions(out *Merged) error {
 
 // copySpans copies the spans of all parts, in the order of these.
 func (m *Merge) copySpans(out *Merged) (err error) {
-	f, err := os.Open(m.Dir)
+	d, err := spanFiles().open(m.Dir)
 	if err != nil {
 		return err
 	}
-	d := &osDisk{dir: m.Dir, lock: f} // the Writer holds the lock
 	defer func() { err = errors.Join(err, d.close()) }()
 	n := 0
 	var held []Span
@@ -91,7 +89,7 @@ func (m *Merge) copySpans(out *Merged) (err error) {
 			return nil
 		}
 		n++
-		err := writeSpans(d, n, held)
+		err := writeRows(spanFiles(), d, n, held, (*Span).row)
 		held = held[:0]
 		return err
 	}

@@ -21,7 +21,6 @@ const CounterSessionsDropped = "record_sessions_dropped"
 const (
 	sessionPrefix  = "sessions-"
 	sessionQueue   = 1 << 14
-	sessionBatch   = 256
 	sessionSegment = 1 << 14 // rows in memory before they become a file
 	sessionWALHead = "goodput-sessions-wal 1\n"
 )

@@ -8,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-
-	"github.com/parquet-go/parquet-go"
 )
 
 // listSessions finds the segments of sessions in dir: a Parquet file, or else the
@@ -113,34 +111,13 @@ func eachSession(rows []sessionRow, f func(*Session) error) error {
 
 func (r *Run) readSessions(n int, f func(*Session) error) error {
 	name := filepath.Join(r.Dir, sessionFile(n, segmentSuffix))
-	in, err := os.Open(name)
-	if err != nil {
-		return fmt.Errorf("read sessions: %w", err)
-	}
-	defer in.Close()
-	info, err := in.Stat()
-	if err != nil {
-		return fmt.Errorf("read sessions: %w", err)
-	}
-	file, err := parquet.OpenFile(in, info.Size())
-	if err != nil {
-		return fmt.Errorf("read %s: %w", name, err)
-	}
-	rows := parquet.NewGenericReader[sessionRow](file)
-	defer rows.Close()
-	for {
-		buf := make([]sessionRow, sessionBatch) // new lists, which the reader would use again
-		n, err := rows.Read(buf)
-		if e := eachSession(buf[:n], f); e != nil {
-			return e
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
+	return readRowFile(name, "sessions", func(row *sessionRow) error {
+		s, err := row.session()
 		if err != nil {
-			return fmt.Errorf("read %s: %w", name, err)
+			return err
 		}
-	}
+		return f(&s)
+	})
 }
 
 // recoverSessions makes Parquet files of the write-ahead files of sessions.
