@@ -50,7 +50,7 @@ func (p *Proxy) asking(w http.ResponseWriter, in *http.Request, route *router.Re
 	asked, d, err := p.picker.Open(in.Context(), &extproc.Head{
 		Method: in.Method, Scheme: scheme, Authority: in.Host, Path: in.URL.RequestURI(), Header: in.Header,
 	}, from)
-	defer asked.Close()
+	defer func() { asked.Close() }() // it is there with an error too
 	if err == nil && d.Immediate != nil {
 		immediately(w, asked, d.Immediate)
 		return

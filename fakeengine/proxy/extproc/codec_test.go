@@ -99,6 +99,7 @@ func responses() map[string]struct {
 				Response: &extprocv3.ProcessingResponse_RequestHeaders{RequestHeaders: &extprocv3.HeadersResponse{Response: &extprocv3.CommonResponse{
 					ClearRouteCache: true,
 					HeaderMutation: set(&corev3.HeaderValueOption{Header: raw("a", "raw")},
+						//lint:ignore SA1019 it is what older pickers send
 						&corev3.HeaderValueOption{Header: &corev3.HeaderValue{Key: "b", Value: "text"}, Append: wrapperspb.Bool(true)},
 						&corev3.HeaderValueOption{Header: raw("c", ""), AppendAction: corev3.HeaderValueOption_ADD_IF_ABSENT, KeepEmptyValue: true}),
 				}}},

@@ -84,7 +84,7 @@ type sender interface {
 
 // Open begins an exchange: it sends the headers, then content as it comes, whose end the
 // picker is told. It returns the picker's decision, or an error that Reason explains.
-// The exchange must be closed even then, unless it is nil.
+// The exchange is never nil, and must be closed even then.
 func (c *Client) Open(ctx context.Context, h *Head, content io.Reader) (*Exchange, *Decision, error) {
 	c.counts[Asked].Add(1)
 	// A picker may answer the pieces of a request before its headers.
