@@ -49,10 +49,14 @@ refit: build ## fit the shipped GPU profiles again from the tables in POINTS, an
 		if cmp -s "$$out/made.yaml" "$$f"; then echo "same: $$f"; else echo "differs: $$f"; diff "$$f" "$$out/made.yaml" || bad=1; fi; \
 	done; rm -r "$$out"; exit $$bad
 
+# One program for all targets of a package: go test -fuzz makes one for each.
 fuzz: ## fuzz each target for FUZZTIME (default 10s; 5000x counts runs)
-	@set -e; for p in $$($(GO) list ./...); do \
-		for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
-			echo "fuzz $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p; \
+	@set -e; out=$$(mktemp -d); trap 'rm -r "$$out"' EXIT; cache=$$($(GO) env GOCACHE)/fuzz; \
+	for d in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
+		$(GO) test -c -fuzz . -o "$$out/fuzz.test" $$d; p=$$($(GO) list $$d); \
+		for f in $$(cd $$d && "$$out/fuzz.test" -test.list '^Fuzz'); do \
+			echo "fuzz $$p $$f"; \
+			(cd $$d && "$$out/fuzz.test" -test.run '^$$' -test.fuzz "^$$f\$$" -test.fuzztime $(FUZZTIME) -test.fuzzcachedir "$$cache/$$p"); \
 		done; done
 
 bench: build ## run the benchmarks, with allocations
