@@ -40,7 +40,7 @@ type Plan struct {
 	Semconv    string `yaml:"semconv,omitempty" group:"export" help:"names in --otlp-export: 1.41 (the last released conventions for generative AI), genai-dev (those that are being worked on); empty: 1.41" hash:"-"`
 
 	// What each fake engine runs on, and what it runs.
-	GPU                string `yaml:"gpu" group:"hardware" help:"GPU profile of the engines (goodput profile list), or a mix such as 3*h100-sxm,1*a100-sxm-80gb, whose sum --replicas is; of a mix the limits of a step that follow from a GPU are those of the first one"`
+	GPU                string `yaml:"gpu" group:"hardware" help:"GPU profile of the engines (goodput profile list), or the .yaml file of one (goodput profile fit), or a mix such as 3*h100-sxm,1*a100-sxm-80gb, whose sum --replicas is; of a mix the limits of a step that follow from a GPU are those of the first one"`
 	EngineModel        string `yaml:"engine-model" group:"hardware" help:"model profile of the engines"`
 	TP                 int    `yaml:"tp" group:"hardware" help:"GPUs of one engine (tensor parallel degree)"`
 	EngineQuantization string `yaml:"engine.quantization,omitempty" group:"hardware" help:"how weights are stored: none, fp8, awq, gptq, mxfp4; empty: as in the model's checkpoint"`

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"goodput/fakeengine/engine"
@@ -41,10 +42,22 @@ func (h *hardware) frontEnd() time.Duration {
 	return h.gpu.FrontEndDelay()
 }
 
+// loadGPU returns the GPU profile of a name, or of a file, such as goodput profile fit writes.
+func loadGPU(name string) (profiles.GPU, error) {
+	if !strings.HasSuffix(name, ".yaml") {
+		return profiles.LoadGPU(name)
+	}
+	text, err := readLimited(name, maxProfile)
+	if err != nil {
+		return profiles.GPU{}, err
+	}
+	return profiles.ReadGPU(name, text)
+}
+
 // newHardware loads the profiles of a plan. Its errors name the flag to change.
 func newHardware(p *plan.Plan) (h hardware, err error) {
 	h.tp, h.blocks, h.blockSize = p.TP, p.EngineNumGPUBlocks, p.EngineBlockSize
-	if h.gpu, err = profiles.LoadGPU(p.GPU); err != nil {
+	if h.gpu, err = loadGPU(p.GPU); err != nil {
 		return h, fmt.Errorf("--gpu: %w", err)
 	}
 	checkpoint, err := profiles.LoadModel(p.EngineModel)

@@ -32,7 +32,7 @@ func preset(p *plan.Plan, engine, gpu, drafter string) error {
 	if err != nil {
 		return fmt.Errorf("--engine: %w", err)
 	}
-	g, err := profiles.LoadGPU(plan.FirstGPU(p.GPU))
+	g, err := loadGPU(plan.FirstGPU(p.GPU))
 	if err != nil {
 		return fmt.Errorf("--gpu: %w", err)
 	}

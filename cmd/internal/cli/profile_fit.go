@@ -139,7 +139,7 @@ func (f *fitting) request(p *plan.Plan) (q fit.Request, drops []fit.Drop, err er
 	if !months.MatchString(f.date) {
 		return q, nil, exitf(exitUsage, "--date: %q is no month: write it as 2026-11", f.date)
 	}
-	base, err := profiles.LoadGPU(p.GPU)
+	base, err := loadGPU(p.GPU)
 	if err != nil {
 		return q, nil, fmt.Errorf("--gpu: %w", err)
 	}
