@@ -89,12 +89,12 @@ type Plan struct {
 	EnginePrependUnhashed     bool    `yaml:"engine.prepend-unhashed-blocks" group:"engine" help:"use KV blocks without cached content before those with it; unless given, by --engine"`
 	EnginePolicy              string  `yaml:"engine.scheduling-policy" group:"engine" help:"order of waiting requests: fcfs, priority"`
 	EngineBatching            string  `yaml:"engine.batching" group:"engine" help:"when waiting requests join: continuous (at every step), static (when the last batch is over)"`
-	EngineSpecMethod          string  `yaml:"engine.speculative-method,omitempty" group:"engine" help:"who drafts tokens for speculative decoding: ngram, eagle, mtp, draft_model; empty: nobody"`
-	EngineSpecTokens          int     `yaml:"engine.num-speculative-tokens" group:"engine" help:"tokens drafted for each step, 1 to 32; 0: without --engine.speculative-method"`
-	EngineSpecModel           string  `yaml:"engine.speculative-model,omitempty" group:"engine" help:"model profile of the drafter, for draft_model"`
-	EngineSpecWorkload        string  `yaml:"engine.speculative-workload" group:"engine" help:"kind of text, for how many drafts are accepted: chat, code, summarise, low-overlap"`
-	EngineSpecRates           string  `yaml:"engine.speculative-acceptance,omitempty" group:"engine" help:"share of drafts accepted if those before were, by position, such as 0.8,0.7 (the last one holds beyond); empty: by --engine.speculative-workload, which still says how often ngram finds drafts"`
-	EngineSpecSpread          float64 `yaml:"engine.speculative-acceptance-spread" group:"engine" help:"standard deviation among requests of the first share of --engine.speculative-acceptance; 0: all requests are alike"`
+	EngineSpecMethod          string  `yaml:"engine.speculative-method,omitempty" group:"hardware" help:"who drafts tokens for speculative decoding: ngram, eagle, mtp, draft_model; empty: nobody"`
+	EngineSpecTokens          int     `yaml:"engine.num-speculative-tokens" group:"hardware" help:"tokens drafted for each step, 1 to 32; 0: without --engine.speculative-method"`
+	EngineSpecModel           string  `yaml:"engine.speculative-model,omitempty" group:"hardware" help:"model profile of the drafter, for draft_model"`
+	EngineSpecWorkload        string  `yaml:"engine.speculative-workload" group:"hardware" help:"kind of text, for how many drafts are accepted: chat, code, summarise, low-overlap"`
+	EngineSpecRates           string  `yaml:"engine.speculative-acceptance,omitempty" group:"hardware" help:"share of drafts accepted if those before were, by position, such as 0.8,0.7 (the last one holds beyond); empty: by --engine.speculative-workload, which still says how often ngram finds drafts"`
+	EngineSpecSpread          float64 `yaml:"engine.speculative-acceptance-spread" group:"hardware" help:"standard deviation among requests of the first share of --engine.speculative-acceptance; 0: all requests are alike"`
 	EngineSpecAdmission       bool    `yaml:"engine.speculative-admission-lookahead" group:"engine" help:"keep KV slots for the drafter from admission on, not from the second step; unless given, by --engine"`
 	EngineStepTable           string  `yaml:"engine.step-table,omitempty" group:"engine" help:"folder of measured kernel times of --engine-model (fakeengine/steptime/FORMAT.md), which say how long steps take instead of the profile of --gpu; empty: the profile does"`
 	EngineDP                  int     `yaml:"engine.data-parallel-size" group:"engine" help:"replicas in a row that share the experts of --engine-model and so step together; needs --engine.step-table and --engine.enable-expert-parallel; 1: each steps by itself"`

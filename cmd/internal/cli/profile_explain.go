@@ -28,7 +28,9 @@ func newProfileExplain(env *Env) *cobra.Command {
 		Long: `Explain computes how long one step of a fake engine takes, and why: a number of
 answers that each attend to --context tokens and, with --prefill, a new prompt
 beside them. TPOT is that of the answers alone; TTFT is that of the prompt beside
-them, when it need not wait. The floor is what the GPU could do at best, at its
+them, when it need not wait. With --engine.speculative-method each answer has drafts
+to verify, the bill has the passes of the drafter, and TPOT is the time between two
+steps over the tokens that the mean step gives; place and bound are the target's. The floor is what the GPU could do at best, at its
 peak rate and full bandwidth. The bound is what takes most of the step: reading
 weights, computing, reading the KV cache, the links between GPUs, or launches.
 
@@ -44,7 +46,8 @@ These are estimates for a batch that stays as it is; goodput run shows what come
 of arrivals.`,
 		Example: `  goodput profile explain --gpu h100-sxm --engine-model llama-3.1-8b --batch 1,8,64
   goodput profile explain --engine-model llama-3.1-70b --tp 4 --engine.quantization fp8 --batch 32 --context 4096 --prefill 2048
-  goodput profile explain --engine-model mixtral-8x7b --tp 2 --batch 1,4,16,64 --json`,
+  goodput profile explain --engine-model mixtral-8x7b --tp 2 --batch 1,4,16,64 --json
+  goodput profile explain --engine.speculative-method eagle --engine.num-speculative-tokens 3`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			p, err := flags.resolve(env, (*plan.Plan).ValidatePool)
@@ -56,14 +59,18 @@ of arrivals.`,
 				return err
 			}
 			if !c.Flags().Changed("batch") {
-				batches = slices.DeleteFunc(batches, func(n int) bool { return n > 1 && n >= p.EngineMaxNumBatchedTokens })
+				batches = slices.DeleteFunc(batches, func(n int) bool { return n > 1 && n*(1+p.EngineSpecTokens) >= p.EngineMaxNumBatchedTokens })
 			}
-			x := newExplanation(&h)
+			d, err := newDrafting(&p, &h)
+			if err != nil {
+				return err
+			}
+			x := newExplanation(&h, d)
 			for _, s.batch = range batches {
-				if err := s.check(&h.model, p.EngineMaxNumBatchedTokens); err != nil {
+				if err := s.check(&h.model, d.drafts(), p.EngineMaxNumBatchedTokens); err != nil {
 					return err
 				}
-				x.add(&h, s, p.EngineMaxNumBatchedTokens)
+				x.add(&h, d, s, p.EngineMaxNumBatchedTokens)
 			}
 			if asJSON {
 				return writeJSON(env.Stdout, x)
@@ -79,17 +86,21 @@ of arrivals.`,
 	return c
 }
 
-func (s shape) check(m *profiles.Model, budget int) error {
-	switch {
-	case s.batch < 0 || s.batch > budget:
+// check is of a step whose answers have drafts each.
+func (s shape) check(m *profiles.Model, drafts, budget int) error {
+	switch most := budget / (1 + drafts); {
+	case s.batch < 0 || s.batch > most && drafts == 0:
 		return fmt.Errorf("--batch: %d is outside 0 to %d, the token budget of a step (--engine.max-num-batched-tokens)", s.batch, budget)
+	case s.batch > most:
+		return fmt.Errorf("--batch: %d is outside 0 to %d, as each answer takes %d tokens of the budget of a step, %d (--engine.max-num-batched-tokens)",
+			s.batch, most, 1+drafts, budget)
 	case s.context < 1 || s.context > m.MaxLen:
 		return fmt.Errorf("--context: %d is outside 1 to %d, the context length of %s", s.context, m.MaxLen, m.Name)
 	case s.prefill < 0 || s.prefill > m.MaxLen:
 		return fmt.Errorf("--prefill: %d is outside 0 to %d, the context length of %s", s.prefill, m.MaxLen, m.Name)
 	case s.batch == 0 && s.prefill == 0:
 		return fmt.Errorf("--batch: a step of no answers and no prompt is none: give --batch 1 or more, or --prefill")
-	case s.prefill > 0 && s.batch == budget:
+	case s.prefill > 0 && s.batch*(1+drafts) == budget:
 		return fmt.Errorf("--batch: %d answers use up the token budget, so the prompt of --prefill never starts: ask for fewer", s.batch)
 	}
 	return nil
@@ -112,6 +123,10 @@ type explanation struct {
 	ITLError     float64         `json:"itl_error"`
 	TTFTError    float64         `json:"ttft_error"`
 	ErrorsStatus profiles.Status `json:"errors_status"`
+	// Drafts are computed for each answer in a step, and AcceptanceLength is the mean
+	// number of tokens that such a step gives it; 0 and 1 without a drafter.
+	Drafts           int     `json:"drafts"`
+	AcceptanceLength float64 `json:"acceptance_length"`
 	Steps        []explainedStep `json:"steps"`
 	Warnings     []string        `json:"warnings"`
 }
@@ -153,15 +168,17 @@ type billMS struct {
 	Launch      float64 `json:"launch"`
 	Sequences   float64 `json:"per_sequence"`
 	Host        float64 `json:"host"`
+	Drafter     float64 `json:"drafter"`
 }
 
-func newExplanation(h *hardware) *explanation {
+func newExplanation(h *hardware, d *drafting) *explanation {
 	x := &explanation{
 		Schema: 1, GPU: h.gpu.Name, Model: h.model.Name, TP: h.tp,
 		Quantization: h.model.Quantization, KVCacheDType: h.model.KVCacheDType, Multiplies: "bf16",
 		WeightBytes: h.model.WeightBytes() / float64(h.tp), KVPerToken: h.model.KVBytesPerToken(h.tp),
 		KVBlocks: h.blocks, BlockSize: h.blockSize,
 		ITLError: h.gpu.ITLError.Value, TTFTError: h.gpu.TTFTError.Value, ErrorsStatus: h.gpu.ITLError.Status,
+		Drafts: d.drafts(), AcceptanceLength: d.length(),
 		Warnings: []string{},
 	}
 	if h.model.Quantization == profiles.FP8 && h.gpu.FP8 != nil {
@@ -171,36 +188,37 @@ func newExplanation(h *hardware) *explanation {
 }
 
 // add explains one step.
-func (x *explanation) add(h *hardware, s shape, budget int) {
+func (x *explanation) add(h *hardware, d *drafting, s shape, budget int) {
+	k := d.drafts()
 	e := explainedStep{Batch: s.batch, Context: s.context, Prefill: s.prefill, Unvalidated: []string{}}
 	if s.batch > 0 {
-		b := s.step(0, 0)
-		tpot := ms(h.step.Step(&b))
+		tpot := d.tpot(h, s)
 		e.TPOTMS, e.TPOTBand = &tpot, newBand(tpot, x.ITLError)
 	}
 	if s.prefill > 0 {
 		ttft := float64(h.gpu.FrontEndDelay()) / 1e6
 		for done := 0; done < s.prefill; e.Chunks++ {
-			n := min(s.prefill-done, budget-s.batch)
-			b := s.step(done, n)
-			ttft += ms(h.step.Step(&b))
+			n := min(s.prefill-done, budget-s.batch*(1+k))
+			b := s.step(k, done, n)
+			ttft += ms(d.step(h, &b))
 			done += n
 		}
 		e.TTFTMS, e.TTFTBand = &ttft, newBand(ttft, x.TTFTError)
-		e.Chunk = min(s.prefill, budget-s.batch)
+		e.Chunk = min(s.prefill, budget-s.batch*(1+k))
 	}
-	b := s.step(0, e.Chunk)
-	bill := h.step.Bill(&b)
+	b := s.step(k, 0, e.Chunk)
+	bill, total := h.step.Bill(&b), d.step(h, &b)
 	e.Bill = billMS{
 		Matmul: ms(bill.Matmul), KV: ms(bill.KV), Attention: ms(bill.Attention), Elementwise: ms(bill.Elementwise),
 		AllReduce: ms(bill.AllReduce), Head: ms(bill.Head), Launch: ms(bill.Launch), Sequences: ms(bill.Sequences), Host: ms(bill.Host),
+		Drafter: ms(total - bill.Total()),
 	}
-	e.StepMS, e.FloorMS = ms(bill.Total()), ms(h.step.Floor(&b))
+	e.StepMS, e.FloorMS = ms(total), ms(d.floor(h, &b))
 	e.Roof = newRoofPoint(h, &b, bill.Total())
 	bound, ps := h.step.Bound(&b)
-	e.Bound, e.BoundShare = bound, float64(ps)/float64(bill.Total())
+	e.Bound, e.BoundShare = bound, float64(ps)/float64(total)
 
-	each := blocksOf(s.context, h.blockSize)
+	each := blocksOf(s.context+k, h.blockSize)
 	usable := h.blocks - 1 // without the null block
 	used := s.batch*each + blocksOf(s.prefill, h.blockSize)
 	e.KVUse = float64(used) / float64(usable)
@@ -209,17 +227,21 @@ func (x *explanation) add(h *hardware, s shape, budget int) {
 			s.batch, used, usable, usable/each, s.context))
 	}
 	e.Unvalidated = append(e.Unvalidated, h.gpu.Covered.Gaps(&h.model, h.tp, s.batch)...)
+	if k > 0 {
+		e.Unvalidated = append(e.Unvalidated, "speculative decoding")
+	}
 	x.Steps = append(x.Steps, e)
 }
 
-// step is the batch of the answers and n tokens of the prompt behind the first
-// done.
-func (s shape) step(done, n int) steptime.Batch {
+// step is the batch of the answers, each with so many drafts to verify, and n tokens
+// of the prompt behind the first done.
+func (s shape) step(drafts, done, n int) steptime.Batch {
 	var b steptime.Batch
 	for range s.batch {
-		b.Add(s.context-1, 1)
+		b.Add(s.context-1, 1+drafts)
 	}
-	b.Emit = s.batch
+	b.Drafts = s.batch * drafts
+	b.Emit = s.batch + b.Drafts
 	if n > 0 {
 		b.Add(done, n)
 		if done+n == s.prefill {
@@ -240,7 +262,11 @@ func (x *explanation) text(w io.Writer, h *hardware) error {
 	fmt.Fprintf(&b, "each GPU holds %.2f GB of weights, multiplied in %s, and %.1f KiB of KV cache per token\n",
 		x.WeightBytes/1e9, x.Multiplies, float64(x.KVPerToken)/1024)
 	first := x.Steps[0]
-	fmt.Fprintf(&b, "one step of answers that attend to %d tokens%s\n\n", first.Context, prefillText(&first))
+	fmt.Fprintf(&b, "one step of answers that attend to %d tokens%s\n", first.Context, prefillText(&first))
+	if x.Drafts > 0 {
+		fmt.Fprintf(&b, "with %d drafts each to verify; the mean step gives an answer %.2f tokens\n", x.Drafts, x.AcceptanceLength)
+	}
+	b.WriteByte('\n')
 
 	x.line(&b, "batch", func(e *explainedStep) string { return fmt.Sprint(e.Batch) })
 	for _, part := range []struct {
@@ -256,7 +282,11 @@ func (x *explanation) text(w io.Writer, h *hardware) error {
 		{"kernel launches", func(b *billMS) float64 { return b.Launch }},
 		{"per sequence", func(b *billMS) float64 { return b.Sequences }},
 		{"wait for the host", func(b *billMS) float64 { return b.Host }},
+		{"drafter", func(b *billMS) float64 { return b.Drafter }},
 	} {
+		if part.name == "drafter" && x.Drafts == 0 {
+			continue
+		}
 		x.line(&b, part.name, func(e *explainedStep) string { return number(part.of(&e.Bill)) })
 	}
 	x.line(&b, "step, ms", func(e *explainedStep) string { return number(e.StepMS) })

@@ -26,11 +26,11 @@ func TestRooflineHolds(t *testing.T) {
 		if err != nil {
 			rt.Skip("does not fit")
 		}
-		x := newExplanation(&h)
+		x := newExplanation(&h, nil)
 		for _, n := range rapid.SliceOfN(rapid.IntRange(0, 2047), 1, 5).Draw(rt, "batches") {
 			s := shape{batch: n, context: rapid.IntRange(1, 4000).Draw(rt, "context"), prefill: rapid.IntRange(0, 4000).Draw(rt, "prefill")}
-			if s.check(&h.model, 2048) == nil {
-				x.add(&h, s, 2048)
+			if s.check(&h.model, 0, 2048) == nil {
+				x.add(&h, nil, s, 2048)
 			}
 		}
 		if len(x.Steps) == 0 {
