@@ -125,10 +125,10 @@ type explanation struct {
 	ErrorsStatus profiles.Status `json:"errors_status"`
 	// Drafts are computed for each answer in a step, and AcceptanceLength is the mean
 	// number of tokens that such a step gives it; 0 and 1 without a drafter.
-	Drafts           int     `json:"drafts"`
-	AcceptanceLength float64 `json:"acceptance_length"`
-	Steps        []explainedStep `json:"steps"`
-	Warnings     []string        `json:"warnings"`
+	Drafts           int             `json:"drafts"`
+	AcceptanceLength float64         `json:"acceptance_length"`
+	Steps            []explainedStep `json:"steps"`
+	Warnings         []string        `json:"warnings"`
 }
 
 type explainedStep struct {
