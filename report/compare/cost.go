@@ -112,11 +112,7 @@ func (s *Set) costs(b *strings.Builder) {
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "arm\tfigure\tthrough it\t%s\tcost\n", DirectArm)
 	for _, c := range list {
-		fmt.Fprintf(t, "%s\t%s %s\t%.3f\t%.3f\t%+.3f", c.Arm, c.Metric, c.Agg, c.Via/1e6, c.Direct/1e6, c.Value/1e6)
-		if !math.IsNaN(c.Lo) {
-			fmt.Fprintf(t, " [%+.3f, %+.3f]", c.Lo/1e6, c.Hi/1e6)
-		}
-		fmt.Fprintln(t)
+		fmt.Fprintln(t, strings.Join(c.cells(), "\t"))
 	}
 	_ = t.Flush() // a strings.Builder takes all
 	for a, name := range s.Arms {

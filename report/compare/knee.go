@@ -26,7 +26,7 @@ func (s *Set) SetKnee(a int, k *Knee) {
 	s.Knees[a] = k
 	for i, t := range s.Trials[a] {
 		for _, x := range k.Seeds {
-			if x.Seed == s.Seeds[i] && x.Outcome == knee.OK {
+			if t != nil && x.Seed == s.Seeds[i] && x.Outcome == knee.OK {
 				t.Knee = &x.Rate
 			}
 		}

@@ -16,18 +16,9 @@ func (s *Set) Text(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "compare    %s: %d arms, %d seeds; means over seeds\n\n", s.Dir, len(s.Arms), len(s.Seeds))
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	shown := s.shown()
-	fmt.Fprint(t, "arm\t")
-	for _, m := range shown {
-		fmt.Fprintf(t, "%s\t", m.title)
-	}
-	fmt.Fprintln(t)
-	for a, name := range s.Arms {
-		fmt.Fprintf(t, "%s\t", name)
-		for _, m := range shown {
-			fmt.Fprintf(t, "%s\t", gate.Known(m.metric).Format(s.mean(a, m)))
-		}
-		fmt.Fprintln(t)
+	figures := s.figures()
+	for _, row := range append([][]string{figures.Head}, figures.Rows...) {
+		fmt.Fprintln(t, strings.Join(row, "\t")+"\t")
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -69,27 +60,18 @@ func (s *Set) invalid(b *strings.Builder) {
 }
 
 func (s *Set) differences(b *strings.Builder) {
-	pairs := s.Pairs()
-	if len(pairs) == 0 {
+	changes := s.changes()
+	if len(changes.Rows) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\nagainst %s, paired by seed", s.Arms[0])
-	if len(s.Seeds) > 1 {
-		fmt.Fprintf(b, ", 95 %% interval over %d seeds; * differs at 5 %%", len(s.Seeds))
-		if len(s.Arms) > 2 {
-			fmt.Fprintf(b, " with %d arms compared (Holm)", len(s.Arms)-1)
-		}
-	} else {
-		b.WriteString("; one seed has no interval: use --seeds 5")
+	separator := ", "
+	if len(s.Seeds) == 1 {
+		separator = "; "
 	}
-	b.WriteString("\n\n")
+	fmt.Fprintf(b, "\nagainst %s, paired by seed%s%s\n\n", s.Arms[0], separator, changes.Note)
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	for _, name := range s.Arms[1:] {
-		for i := range pairs {
-			if p := &pairs[i]; p.Arm == name {
-				fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", name, p.Title, p.Change(), p.verdict())
-			}
-		}
+	for _, row := range changes.Rows {
+		fmt.Fprintln(t, strings.Join(row, "\t"))
 	}
 	_ = t.Flush() // a strings.Builder takes all
 }

@@ -58,9 +58,9 @@ const colours = `
 // table is the numbers of a chart, or a table of its own. The first cell of a row
 // names it.
 type table struct {
-	Title string
-	Head  []string
-	Rows  [][]string
+	Title, Note string
+	Head        []string
+	Rows        [][]string
 }
 
 // mostRows of a chart's table are printed.

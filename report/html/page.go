@@ -31,19 +31,28 @@ type page struct {
 	Compared []Figure
 	Runs     []section
 	Sweeps   []sweep
+	// Paired: the arms are those of a comparison, and Invalid are its runs beside Runs
+	// that do not count.
+	Paired  bool
+	Invalid []string
 }
 
-// Write writes the page of one run, or of several beside each other.
-func Write(w io.Writer, runs []*render.Report) error {
+// write fills the template.
+func (p *page) write(w io.Writer) error {
 	t, err := template.New("page").Parse(pageText)
 	if err != nil {
 		return fmt.Errorf("parsing the page's template: %w", err)
 	}
+	return t.Execute(w, p)
+}
+
+// Write writes the page of one run, or of several beside each other.
+func Write(w io.Writer, runs []*render.Report) error {
 	p, err := build(runs)
 	if err != nil {
 		return err
 	}
-	return t.Execute(w, p)
+	return p.write(w)
 }
 
 // Plots returns the charts of the page, in order, with names that differ.
@@ -52,6 +61,11 @@ func Plots(runs []*render.Report) ([]Figure, error) {
 	if err != nil {
 		return nil, err
 	}
+	return p.plots(), nil
+}
+
+// plots are the charts of runs, named apart.
+func (p *page) plots() []Figure {
 	out := p.Compared
 	for i := range p.Runs {
 		s := &p.Runs[i]
@@ -64,7 +78,7 @@ func Plots(runs []*render.Report) ([]Figure, error) {
 			}
 		}
 	}
-	return out, nil
+	return out
 }
 
 func build(runs []*render.Report) (*page, error) {

@@ -30,15 +30,11 @@ type sweepKnee struct {
 
 // WriteSweeps writes the page of one sweep, or of several below each other.
 func WriteSweeps(w io.Writer, sweeps []*render.Sweep) error {
-	t, err := template.New("page").Parse(pageText)
-	if err != nil {
-		return fmt.Errorf("parsing the page's template: %w", err)
-	}
 	p, err := buildSweeps(sweeps)
 	if err != nil {
 		return err
 	}
-	return t.Execute(w, p)
+	return p.write(w)
 }
 
 // SweepPlots returns the charts of the page, in order, with names that differ.

@@ -245,7 +245,7 @@ func (x *comparison) execute(env *Env, asJSON bool) error {
 		return failed
 	}
 	set := x.set(results)
-	if err := errors.Join(x.readSplit(set), x.findKnees(set)); err != nil {
+	if err := errors.Join(readCanary(set, x.index.Split), x.findKnees(set)); err != nil {
 		return err
 	}
 	if err := printSet(env.Stdout, set, asJSON); err != nil {

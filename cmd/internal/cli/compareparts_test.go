@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"goodput/loadgen/record"
 	"goodput/report/compare"
 )
@@ -163,6 +165,44 @@ func TestCompareKnees(t *testing.T) {
 	}
 	if rows, found, err := run.Knees(); err != nil || !found || len(rows) != 4 || rows[0].Arm != "slow" {
 		t.Errorf("%d rows, %v, %v", len(rows), found, err)
+	}
+}
+
+// What a comparison printed can be had again from its files, knees and split included.
+func TestComparisonIsReportedFromItsFiles(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "c")
+	code, out, errs := compared(t, "--router", "p2c", "--router", "round-robin", "--request-rate", "40", "--num-prompts", "120", "--seeds", "2",
+		"--random-output-len", "32", "--replicas", "2", "--split", "request", "--knee", "ttft p(95) <= 1s", "--knee-preset", "smoke", "--out", dir)
+	if code != exitOK {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	for format, want := range map[string]string{
+		"json": string(out), "text": "split by request: ", "markdown": "| round-robin | ttft p95 | ", "html": "<h2 id=\"compared\">Compared</h2>",
+	} {
+		var got, log bytes.Buffer
+		env := Env{Args: []string{"report", dir, "--format", format}, Stdout: &got, Stderr: &log, Getenv: func(string) string { return "" }}
+		if code := Main(env); code != exitOK || !strings.Contains(got.String(), want) {
+			t.Errorf("%s: exit %d, %s\n%s", format, code, log.String(), cmp.Diff(want, got.String()))
+		}
+	}
+	// A comparison that was cut off is of the seeds that all arms have.
+	x, _, err := compare.ReadIndex(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.Runs, x.Split, x.Knees = x.Runs[:3], nil, nil
+	if err := x.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := loadComparison(dir); err != nil || len(s.Seeds) != 1 || s.Check() != nil {
+		t.Errorf("%v, %v", s, err)
+	}
+	x.Runs = x.Runs[:1]
+	if err := x.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := loadComparison(dir); err == nil || !strings.Contains(err.Error(), "no seed was run with all 2 arms") {
+		t.Error(err)
 	}
 }
 

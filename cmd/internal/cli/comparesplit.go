@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 
 	"goodput/report/compare"
-	"goodput/report/query"
 )
 
 // splitRuns adds a run for each seed in which both routers have a part of the load: by is
@@ -32,27 +31,5 @@ func (x *comparison) splitRuns(by string) error {
 		x.index.Split.Dirs = append(x.index.Split.Dirs, name)
 		x.all = append(x.all, trial{n: int32(i), plan: p})
 	}
-	return nil
-}
-
-// readSplit reads what each arm saw of the split runs.
-func (x *comparison) readSplit(set *compare.Set) error {
-	if x.index.Split == nil {
-		return nil
-	}
-	out := &compare.Set{Dir: x.dir, Arms: set.Arms, Seeds: set.Seeds}
-	for a, name := range set.Arms {
-		var row []*compare.Trial
-		for i := range set.Seeds {
-			p := &x.all[len(x.index.Runs)+i].plan
-			f, err := query.Load(p.Out, query.Scope{Label: "arm", Value: canaryArms[a]})
-			if err != nil {
-				return exitf(exitInternal, "a split run can't be read back: %w", err)
-			}
-			row = append(row, newTrial(p, name, judged(f, p, x.slo)))
-		}
-		out.Trials = append(out.Trials, row)
-	}
-	set.Split = &compare.Split{By: x.index.Split.By, Set: out}
 	return nil
 }

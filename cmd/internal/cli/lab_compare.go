@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -90,17 +89,11 @@ func (x *comparison) shown(results []*compare.Trial) *tui.Comparison {
 
 // fillComparison adds the figures of the seeds of s that all arms have run.
 func fillComparison(out *tui.Comparison, s *compare.Set) {
-	paired := &compare.Set{Dir: s.Dir, Arms: s.Arms, Trials: make([][]*compare.Trial, len(s.Arms))}
-	for i, seed := range s.Seeds {
-		if slices.ContainsFunc(s.Trials, func(row []*compare.Trial) bool { return row[i] == nil }) {
-			continue
-		}
-		paired.Seeds = append(paired.Seeds, seed)
-		for a := range s.Arms {
-			t := s.Trials[a][i]
-			paired.Trials[a] = append(paired.Trials[a], t)
+	paired := s.Paired()
+	for a, name := range s.Arms {
+		for i, t := range paired.Trials[a] {
 			if h := t.Report.Health; !h.Valid() {
-				out.Invalid = append(out.Invalid, fmt.Sprintf("%s, seed %d (%s): %s", s.Arms[a], seed, h.Verdict, strings.Join(h.Why, "; ")))
+				out.Invalid = append(out.Invalid, fmt.Sprintf("%s, seed %d (%s): %s", name, paired.Seeds[i], h.Verdict, strings.Join(h.Why, "; ")))
 			}
 		}
 	}
@@ -155,26 +148,19 @@ func difference(p *compare.Pair) tui.Difference {
 
 // openComparison reads the runs of a comparison.
 func openComparison(dir string, x *compare.Index, title string) (*finished, error) {
-	s := &compare.Set{Dir: dir, Seeds: x.Seeds, Trials: make([][]*compare.Trial, len(x.Arms))}
-	c := &tui.Comparison{Seeds: len(x.Seeds)}
-	for a, arm := range x.Arms {
-		s.Arms = append(s.Arms, arm.Name)
-		s.Trials[a] = make([]*compare.Trial, len(x.Seeds))
-		c.Arms = append(c.Arms, tui.Arm{Name: arm.Name})
+	s, err := readSet(dir, x)
+	if err != nil {
+		return nil, err
 	}
-	for _, e := range x.Runs {
-		name := filepath.Join(dir, e.Dir)
-		r, err := loadReport(name)
-		if err != nil {
-			return nil, err
+	c := &tui.Comparison{Seeds: len(x.Seeds)}
+	for a, arm := range s.Arms {
+		done := len(x.Seeds)
+		for _, t := range s.Trials[a] {
+			if t == nil {
+				done--
+			}
 		}
-		p, err := recordedPlan(name)
-		if err != nil {
-			return nil, err
-		}
-		a := slices.Index(s.Arms, e.Arm)
-		s.Trials[a][slices.Index(x.Seeds, e.Seed)] = newTrial(&p, e.Arm, r)
-		c.Arms[a].Done++
+		c.Arms = append(c.Arms, tui.Arm{Name: arm, Done: done})
 	}
 	fillComparison(c, s)
 	out := &finished{pic: monitor.Blank(title), doing: tui.Doing{Comparison: c}}

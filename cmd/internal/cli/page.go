@@ -6,7 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
+	"goodput/report/compare"
 	"goodput/report/html"
 	"goodput/report/render"
 )
@@ -16,6 +18,13 @@ const htmlFormat = "html"
 
 // writePage writes the page of the runs in dirs.
 func writePage(w io.Writer, dirs []string) error {
+	if slices.ContainsFunc(dirs, isComparison) {
+		s, err := onlyComparison(dirs)
+		if err != nil {
+			return err
+		}
+		return html.WriteComparison(w, s)
+	}
 	if slices.ContainsFunc(dirs, isSweep) {
 		sweeps, err := loadSweeps(dirs)
 		if err != nil {
@@ -61,6 +70,13 @@ func loadReports(dirs []string) ([]*render.Report, error) {
 
 // chartsOf are the charts of the page of dirs.
 func chartsOf(dirs []string) ([]html.Figure, error) {
+	if slices.ContainsFunc(dirs, isComparison) {
+		s, err := onlyComparison(dirs)
+		if err != nil {
+			return nil, err
+		}
+		return html.ComparisonPlots(s)
+	}
 	if slices.ContainsFunc(dirs, isSweep) {
 		sweeps, err := loadSweeps(dirs)
 		if err != nil {
@@ -73,6 +89,14 @@ func chartsOf(dirs []string) ([]html.Figure, error) {
 		return nil, err
 	}
 	return html.Plots(runs)
+}
+
+// onlyComparison reads the one of a page, which holds nothing besides.
+func onlyComparison(dirs []string) (*compare.Set, error) {
+	if len(dirs) > 1 {
+		return nil, exitf(exitUsage, "%s: a page of a comparison holds nothing else: give its directory alone", strings.Join(dirs, " "))
+	}
+	return loadComparison(dirs[0])
 }
 
 // loadSweeps reads those of one page, which holds no runs besides.

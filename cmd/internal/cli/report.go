@@ -24,9 +24,9 @@ func newReport(env *Env) *cobra.Command {
 	var detailed bool
 	c := &cobra.Command{
 		Use:   "report RUN…",
-		Short: "print the figures of run directories",
+		Short: "print the figures of runs, sweeps and comparisons",
 		Example: "  goodput report runs/a\n  goodput report runs/a --format json --output a.json\n" +
-			"  goodput report runs/a runs/b --format html --output page.html\n  goodput report runs/knee --format html --output knee.html\n  goodput report runs/a --plots plots\n" +
+			"  goodput report runs/a runs/b --format html --output page.html\n  goodput report runs/knee --format html --output knee.html\n  goodput report runs/rules --format html --output rules.html\n  goodput report runs/a --plots plots\n" +
 			"  goodput report runs/a --format vllm-json --output a.json\n  goodput report runs/a --definitions=vllm\n  goodput report --definitions",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -100,7 +100,10 @@ func reportWriter(format, definitions string, detailed bool) (func(w io.Writer, 
 		return nil, exitf(exitUsage, "--format: %q is unknown: use text, markdown, json, html or vllm-json", format)
 	}
 	return func(w io.Writer, dir string) error {
-		if isSweep(dir) {
+		switch {
+		case isComparison(dir):
+			return writeComparison(w, dir, format)
+		case isSweep(dir):
 			return writeSweep(w, dir, format)
 		}
 		r, err := loadReport(dir)
