@@ -70,6 +70,34 @@ func BenchmarkMillionRun(b *testing.B) {
 	}
 }
 
+// BenchmarkMillionReport reads a million requests and prints their figures, as text and as
+// a page: the time and the most memory of the process.
+func BenchmarkMillionReport(b *testing.B) {
+	dir := b.TempDir() + "/run"
+	main := func(args ...string) {
+		env := Env{Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) string { return "" }, Args: args}
+		if code := Main(env); code != exitOK {
+			b.Fatalf("%s: exit %d", args, code)
+		}
+	}
+	args := usual(4, 1_000_000).args(b)
+	main(append(args, "--engine.step-jitter", "0.1", "--out", dir)...)
+	for _, format := range []string{"text", "html"} {
+		b.Run(format, func(b *testing.B) {
+			b.ReportAllocs()
+			debug.FreeOSMemory()
+			forgetPeak()
+			for b.Loop() {
+				main("report", dir, "--format", format)
+			}
+			b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "wall-s")
+			if peak, ok := peakMB(); ok {
+				b.ReportMetric(peak, "peak-MB")
+			}
+		})
+	}
+}
+
 // BenchmarkGrowth reports how processor time and memory grow with the number of
 // requests and of replicas, as exponents: 1 is in proportion, 0 not at all. What
 // a run costs whatever its size makes them smaller. It is of the simulation alone,
