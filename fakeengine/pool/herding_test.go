@@ -133,5 +133,8 @@ func TestScrapes(t *testing.T) {
 	if now := loop.Now(); now > clock.Time(80*step) {
 		t.Errorf("the loop went on until %v", now)
 	}
+	if s := p.Stats(); s.Reported != 5 || s.Age != (3+9+1+5+2)*step {
+		t.Errorf("%d picks by reports of %v together, want 5 of %v", s.Reported, s.Age, 20*step)
+	}
 	checkIdle(t, p)
 }

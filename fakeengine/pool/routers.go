@@ -90,12 +90,29 @@ func (g *gate) pick(a *attempt) int {
 			other.wake(p.loop.Now())
 		}
 	}
+	g.aged(p.loop.Now())
 	p.picking = a
 	i := g.fleet.Pick(&a.route)
 	if i != router.None {
 		i += p.first
 	}
 	return i
+}
+
+// aged counts how old the report is by which a pick goes, if the rule reads any and there
+// was one.
+func (g *gate) aged(now clock.Time) {
+	if !g.fleet.Reads(router.EngineLoad) {
+		return
+	}
+	asOf := now
+	if g.every > 0 {
+		asOf = g.seen[0].AsOf
+	}
+	if asOf.Known() {
+		g.pool.n.reported++
+		g.pool.n.age += now.Sub(asOf)
+	}
 }
 
 // observe is what the router sees of an engine that answers.

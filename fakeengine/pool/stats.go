@@ -1,6 +1,8 @@
 package pool
 
 import (
+	"time"
+
 	"goodput/fakeengine/disagg"
 	"goodput/fakeengine/engine"
 )
@@ -11,6 +13,8 @@ type counts struct {
 	shed, absorbed                                uint64
 	remote, local                                 uint64
 	orphaned                                      uint64 // tokens
+	reported                                      uint64 // picks
+	age                                           time.Duration
 }
 
 // Stats is the pool's account at one instant.
@@ -29,6 +33,9 @@ type Stats struct {
 	Remote, Local uint64
 	// Orphaned tokens were made for requests that were given up.
 	Orphaned uint64
+	// Reported picks went by what engines had reported, Age ago, all added up.
+	Reported uint64
+	Age      time.Duration
 	Moved    disagg.Moved
 	// Engines is the sum over the replicas, and what they were before faults took
 	// them down; its KVUsed is their mean.
@@ -40,6 +47,7 @@ func (p *Pool) Stats() Stats {
 	s := Stats{
 		Started: p.n.started, Completed: p.n.completed, Canceled: p.n.canceled, Refused: p.n.refused, Broken: p.n.broken,
 		Shed: p.n.shed, Absorbed: p.n.absorbed, Held: uint64(len(p.held)), Live: uint64(len(p.live)), Orphaned: p.n.orphaned,
+		Reported: p.n.reported, Age: p.n.age,
 	}
 	if p.prefill != nil {
 		s.Remote, s.Local, s.Moved = p.n.remote, p.n.local, p.prefill.Moved()

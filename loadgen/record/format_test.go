@@ -116,7 +116,7 @@ func TestFormatListsWords(t *testing.T) {
 		"warmup measure drain", "inprocess header otlp", "running", string(Complete), string(Interrupted),
 		ManifestName, LatencyName, walSuffix, groupsSuffix, CounterDropped, CounterLost, CounterClamped, CounterTorn, CounterSessionsDropped, CounterSamplesTwice,
 		DatasetCache, TargetCacheReset, CounterWarmups, CounterWarmupFailed, CounterProbes, CounterProbesFailed, ProbeClass,
-		TargetKVBlocks, TargetKVFrom, KVDerived, KVGiven, CounterKVWaits, CounterPreemptions,
+		TargetKVBlocks, TargetKVFrom, KVDerived, KVGiven, CounterKVWaits, CounterPreemptions, CounterReportPicks, CounterReportAge,
 		keySchema, keyRun, keyPlan, keyDefinitions, "ttft tpot itl e2e",
 	} {
 		if !strings.Contains(text, words) {

@@ -28,8 +28,10 @@ const (
 	KVDerived = "derived" // from the GPU's memory
 	KVGiven   = "given"
 
-	CounterKVWaits     = "engine_kv_waits"    // requests that were next in a queue and found too few
-	CounterPreemptions = "engine_preemptions" // for want of blocks
+	CounterReportPicks = "router_report_picks"  // picks that went by what engines had reported
+	CounterReportAge   = "router_report_age_us" // how long before, added up
+	CounterKVWaits     = "engine_kv_waits"      // requests that were next in a queue and found too few
+	CounterPreemptions = "engine_preemptions"   // for want of blocks
 
 	// CounterReplicaTime is how long replicas of a pool that was scaled were there, cold
 	// starts among it, all added up, in milliseconds.

@@ -53,23 +53,29 @@ type measure struct {
 	agg    gate.Agg
 	// difference: arms differ by so much, not by so many times.
 	difference bool
+	// pool: it is of what answers, and not of what users see.
+	pool bool
 }
 
-// measures are the columns of the table.
+// measures are the columns of the tables.
 var measures = [...]measure{
-	{"ttft p50", "ttft", gate.Agg{Name: "p", Q: 0.50}, false},
-	{"ttft p95", "ttft", gate.Agg{Name: "p", Q: 0.95}, false},
-	{"ttft p99", "ttft", gate.Agg{Name: "p", Q: 0.99}, false},
-	{"tpot p95", "tpot", gate.Agg{Name: "p", Q: 0.95}, false},
-	{"attainment", "attainment", gate.Agg{}, true},
-	{"goodput", "goodput", gate.Agg{}, false},
-	{"knee", "knee", gate.Agg{}, false},
-	{"hit rate", "hit_rate", gate.Agg{}, true},
-	{"imbalance", "imbalance", gate.Agg{}, false},
-	{"preemptions", "preemptions", gate.Agg{}, true},
-	{"output tokens", "throughput", gate.Agg{}, false},
-	{"errors", "error_rate", gate.Agg{}, true},
-	{"retries", "retries", gate.Agg{}, true},
+	{title: "ttft p50", metric: "ttft", agg: gate.Agg{Name: "p", Q: 0.50}},
+	{title: "ttft p95", metric: "ttft", agg: gate.Agg{Name: "p", Q: 0.95}},
+	{title: "ttft p99", metric: "ttft", agg: gate.Agg{Name: "p", Q: 0.99}},
+	{title: "tpot p95", metric: "tpot", agg: gate.Agg{Name: "p", Q: 0.95}},
+	{title: "attainment", metric: "attainment", difference: true},
+	{title: "goodput", metric: "goodput"},
+	{title: "knee", metric: "knee"},
+	{title: "hit rate", metric: "hit_rate", difference: true},
+	{title: "imbalance", metric: "imbalance", pool: true},
+	{title: "skew", metric: "skew", difference: true, pool: true},
+	{title: "peak skew", metric: "skew_peak", difference: true, pool: true},
+	{title: "herding", metric: "herding", difference: true, pool: true},
+	{title: "staleness", metric: "staleness", difference: true, pool: true},
+	{title: "preemptions", metric: "preemptions", difference: true, pool: true},
+	{title: "output tokens", metric: "throughput"},
+	{title: "errors", metric: "error_rate", difference: true},
+	{title: "retries", metric: "retries", difference: true, pool: true},
 }
 
 // Pair is the difference of one figure between an arm and the base.

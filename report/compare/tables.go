@@ -18,10 +18,10 @@ type Table struct {
 	Rows        [][]string
 }
 
-// Tables are the parts that there are: the figures of the arms, what differs, the knees,
+// Tables are the parts that there are: the figures of the arms, those of their pools, what differs, the knees,
 // what a router costs, and what a canary would have said.
 func (s *Set) Tables() []Table {
-	out := []Table{s.figures(), s.changes(), s.kneeTable(), s.costTable()}
+	out := []Table{s.figures(), s.pool(), s.changes(), s.kneeTable(), s.costTable()}
 	if s.Split != nil {
 		out = append(out, s.Split.table(s))
 	}
@@ -70,10 +70,28 @@ func (s *Set) Markdown(w io.Writer) error {
 	return err
 }
 
-// figures has a row for each arm.
+// figures has a row for each arm, of what users see.
 func (s *Set) figures() Table {
-	t := Table{Title: "Arms", Note: fmt.Sprintf("Means over %d seeds, with the same arrivals and prompts in all arms.", len(s.Seeds)), Head: []string{"arm"}}
-	shown := s.shown()
+	shown, _ := s.shown()
+	return s.means(shown, Table{Title: "Arms", Note: fmt.Sprintf("Means over %d seeds, with the same arrivals and prompts in all arms.", len(s.Seeds))})
+}
+
+// pool is the same of what answers.
+func (s *Set) pool() Table {
+	_, shown := s.shown()
+	if len(shown) == 0 {
+		return Table{}
+	}
+	return s.means(shown, Table{
+		Title: "Pool",
+		Note: "imbalance: requests of the replica that had most, over the mean of all. skew: by how many requests in flight the fullest replica was ahead of the emptiest, " +
+			"as each request found it, on average; peak skew: at the most. herding: how many times as often a request went where the one before it went " +
+			"as if each were drawn by itself (1: chance, 0: in turn). staleness: mean age of the engines' reports that the rule went by.",
+	})
+}
+
+func (s *Set) means(shown []*measure, t Table) Table {
+	t.Head = []string{"arm"}
 	for _, m := range shown {
 		t.Head = append(t.Head, m.title)
 	}

@@ -15,13 +15,20 @@ import (
 func (s *Set) Text(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "compare    %s: %d arms, %d seeds; means over seeds\n\n", s.Dir, len(s.Arms), len(s.Seeds))
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	figures := s.figures()
-	for _, row := range append([][]string{figures.Head}, figures.Rows...) {
-		fmt.Fprintln(t, strings.Join(row, "\t")+"\t")
-	}
-	if err := t.Flush(); err != nil {
-		return err
+	for i, table := range []Table{s.figures(), s.pool()} {
+		if len(table.Rows) == 0 {
+			continue
+		}
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+		for _, row := range append([][]string{table.Head}, table.Rows...) {
+			fmt.Fprintln(t, strings.Join(row, "\t")+"\t")
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
 	}
 	s.knees(&b)
 	s.invalid(&b)
@@ -34,18 +41,23 @@ func (s *Set) Text(w io.Writer) error {
 	return err
 }
 
-// shown are the figures that some arm has.
-func (s *Set) shown() []*measure {
-	var out []*measure
+// shown are the figures that some arm has: those of requests, and those of the pool.
+func (s *Set) shown() (ofUsers, ofPool []*measure) {
 	for i := range measures {
+		m := &measures[i]
+		has := false
 		for a := range s.Arms {
-			if !math.IsNaN(s.mean(a, &measures[i])) {
-				out = append(out, &measures[i])
-				break
-			}
+			has = has || !math.IsNaN(s.mean(a, m))
+		}
+		switch {
+		case !has:
+		case m.pool:
+			ofPool = append(ofPool, m)
+		default:
+			ofUsers = append(ofUsers, m)
 		}
 	}
-	return out
+	return ofUsers, ofPool
 }
 
 // invalid names the runs whose figures do not count.
@@ -106,6 +118,13 @@ func (p *Pair) one(v float64) string {
 		return fmt.Sprintf("%+.1f %%", 100*(v-1))
 	case p.Metric.Kind == gate.Share:
 		return fmt.Sprintf("%+.2f points", 100*v)
+	}
+	if p.Metric.Kind == gate.Age {
+		sign := "+"
+		if v < 0 {
+			sign = "-"
+		}
+		return sign + p.Metric.Format(math.Abs(v))
 	}
 	return fmt.Sprintf("%+.4g", v)
 }

@@ -5,6 +5,7 @@ import (
 
 	"goodput/loadgen/record"
 	"goodput/report/gate"
+	"goodput/report/query"
 	"goodput/report/render"
 )
 
@@ -17,6 +18,23 @@ type Trial struct {
 	Replicas int
 	// Knee is that of the run's arm and seed, in requests per second; nil: not known.
 	Knee *float64
+	// Balance is how the load lay on the replicas; nil: not known, as of a part of a run.
+	Balance *query.Balance
+}
+
+// balance is a figure of it.
+func (t *Trial) balance(name string) (v float64, ok bool) {
+	s := t.Balance
+	if s == nil {
+		return 0, false
+	}
+	switch name {
+	case "skew":
+		return s.Mean, true
+	case "skew_peak":
+		return s.Peak, true
+	}
+	return s.Herding, true
 }
 
 // tiny is a quantile below that of any value.
@@ -90,6 +108,11 @@ func (t *Trial) single(name string) (v float64, ok bool) {
 		return float64(r.Retries()), r.Sent > 0
 	case "imbalance":
 		return r.Imbalance(t.Replicas)
+	case "staleness":
+		n := r.Manifest.Counters[record.CounterReportPicks]
+		return 1e3 * float64(r.Manifest.Counters[record.CounterReportAge]) / float64(n), n > 0
+	case "skew", "skew_peak", "herding":
+		return t.balance(name)
 	}
 	return 0, false
 }

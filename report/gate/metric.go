@@ -18,6 +18,7 @@ const (
 	Share               // 0 to 1; compared in percentage points
 	Rate                // per second
 	Count               // a number of things
+	Age                 // ns; one value a run
 )
 
 // Metric is something that a rule may be about.
@@ -51,6 +52,15 @@ var metrics = [...]Metric{
 	{"preemptions", Count, false, "times an engine took a running request's KV cache away"},
 	{"retries", Count, false, "attempts beyond the first at each request, hedges included"},
 	{"imbalance", Count, false, "most requests of a replica over the mean of all"},
+	{"skew", Count, false, "requests in flight by which the fullest replica is ahead of the emptiest, as sends find it on average"},
+	{"skew_peak", Count, false, "the same at the most"},
+	{"herding", Count, false, "how many times as often as by chance a request goes where the one before it went"},
+	{"staleness", Age, false, "how old the report is, on average, by which the router picks"},
+}
+
+// ofRun reports whether the metric is of a whole run, and not of a stretch of it.
+func (m Metric) ofRun() bool {
+	return slices.Contains([]string{"knee", "itl", "imbalance", "skew", "skew_peak", "herding", "staleness"}, m.Name)
 }
 
 // Metrics lists what rules may be about.
@@ -67,7 +77,7 @@ func Known(name string) Metric {
 }
 
 // Unit of a value: ns, share, 1/s or count.
-func (m Metric) Unit() string { return [...]string{"ns", "share", "1/s", "count"}[m.Kind] }
+func (m Metric) Unit() string { return [...]string{"ns", "share", "1/s", "count", "ns"}[m.Kind] }
 
 // metricOf finds a metric; if there is none the error names the nearest one.
 func metricOf(name string) (Metric, error) {
@@ -123,7 +133,7 @@ const largest = 1e18
 func (m Metric) parse(text string) (float64, error) {
 	number, scale := text, 1.0
 	switch m.Kind {
-	case Latency:
+	case Latency, Age:
 		found := false
 		for _, u := range units {
 			if rest, ok := strings.CutSuffix(text, u.suffix); ok {
@@ -158,7 +168,7 @@ func (m Metric) parse(text string) (float64, error) {
 }
 
 func (m Metric) example() string {
-	return [...]string{"write it as 800ms or 2s", "write it as 99% or 0.99", "write it as 12.5", "write a number"}[m.Kind]
+	return [...]string{"write it as 800ms or 2s", "write it as 99% or 0.99", "write it as 12.5", "write a number", "write it as 800ms or 2s"}[m.Kind]
 }
 
 // Format prints a value of this metric for people; one that does not exist as "-".
@@ -168,7 +178,7 @@ func (m Metric) Format(v float64) string {
 		return "-"
 	case math.IsInf(v, 0):
 		return "inf"
-	case m.Kind == Latency:
+	case m.Kind == Latency || m.Kind == Age:
 		return duration(v)
 	case m.Kind == Share:
 		return strconv.FormatFloat(100*v, 'f', 2, 64) + " %"

@@ -363,7 +363,7 @@ func (p *parser) limit(r *Rule) error {
 		p.at = start
 		return nil
 	}
-	if r.Metric.Name == "knee" || r.Metric.Name == "itl" || r.Metric.Name == "imbalance" {
+	if r.Metric.ofRun() {
 		return p.fail(start, "%s is of a whole run: leave 'for' out", r.Metric.Name)
 	}
 	text, at = p.until()

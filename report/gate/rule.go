@@ -148,7 +148,7 @@ func quote(v string) string {
 
 func (r Rule) value() string {
 	switch r.Metric.Kind {
-	case Latency:
+	case Latency, Age:
 		return strconv.FormatFloat(round(r.Value/1e6), 'f', -1, 64) + "ms"
 	case Share:
 		return strconv.FormatFloat(round(100*r.Value), 'f', -1, 64) + "%"

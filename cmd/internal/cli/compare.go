@@ -16,6 +16,7 @@ import (
 	"goodput/loadgen/observe"
 	"goodput/loadgen/plan"
 	"goodput/report/compare"
+	"goodput/report/query"
 	"goodput/report/render"
 )
 
@@ -40,7 +41,15 @@ Arms are routers (--router, repeated), servers (--base-url NAME=URL, repeated), 
 anything else about what answers (--arm 'NAME KEY=VALUE…', repeated, whose keys are
 names of flags). Engines are fresh in every run. The order of the arms is another one
 with each seed. All runs are kept: the directory has one below it for each arm and
-seed, whose rows name the arm.`,
+seed, whose rows name the arm.
+
+A second table is of the pool. imbalance is the requests of the replica that had most
+over the mean. skew is by how many requests in flight the fullest replica is ahead of the
+emptiest, as each request finds it when it is sent, on average; peak skew the most of it.
+herding is how many times as often a request goes where the one before it went as if each
+were drawn by itself: 1 for chance, 0 in turn, up to the number of replicas for a herd.
+staleness is how old the engines' reports are, on average, by which a rule picks; it is
+not known of servers.`,
 		Example: `  goodput compare --router round-robin --router p2c --router prefix-hash --request-rate 60 --num-prompts 2000
   goodput compare --base-url old=http://127.0.0.1:8000 --base-url new=http://127.0.0.1:8001 --request-rate 4 --num-prompts 200
   goodput compare --base-url http://127.0.0.1:8000 --direct http://127.0.0.1:9001 --otlp-listen :4317 --request-rate 4 --num-prompts 200
@@ -304,4 +313,17 @@ func newTrial(p *plan.Plan, arm string, r *render.Report) *compare.Trial {
 		t.Replicas = answering(p)
 	}
 	return t
+}
+
+// wholeTrial is newTrial of a run of which nothing is left out.
+func wholeTrial(p *plan.Plan, arm string, r *render.Report) (*compare.Trial, error) {
+	t := newTrial(p, arm, r)
+	s, ok, err := query.LoadBalance(r.Dir, t.Replicas)
+	if err != nil {
+		return nil, err
+	}
+	if ok {
+		t.Balance = &s
+	}
+	return t, nil
 }

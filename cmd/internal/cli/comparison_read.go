@@ -48,7 +48,7 @@ func readArm(dir, arm string) (*compare.Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newTrial(&p, arm, r), nil
+	return wholeTrial(&p, arm, r)
 }
 
 // readCanary adds what each arm saw of the split runs, if there are any.

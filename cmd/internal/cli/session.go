@@ -467,6 +467,9 @@ func (s *session) finish(ended clock.Time) error {
 		if len(s.plan.Shaper) > 0 {
 			f.Counters["shaper_refused"], f.Counters["shaper_answered"] = int64(stats.Shed), int64(stats.Absorbed)
 		}
+		if stats.Reported > 0 {
+			f.Counters[record.CounterReportPicks], f.Counters[record.CounterReportAge] = int64(stats.Reported), stats.Age.Microseconds()
+		}
 		if s.plan.Client() {
 			f.Counters["orphaned_tokens"] = int64(stats.Orphaned)
 		}

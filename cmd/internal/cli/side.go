@@ -167,8 +167,14 @@ func (s *side) trial(i int, scopes []query.Scope) (*compare.Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.cache[key] = newTrial(&run.plan, s.arm, judged(f, &run.plan, slo))
-	return s.cache[key], nil
+	t := newTrial(&run.plan, s.arm, judged(f, &run.plan, slo))
+	if len(scopes) == 0 {
+		if t, err = wholeTrial(&run.plan, s.arm, t.Report); err != nil {
+			return nil, err
+		}
+	}
+	s.cache[key] = t
+	return t, nil
 }
 
 // scopesOf are those labels of a rule that rows have. The arm is one in a run with several,

@@ -188,7 +188,11 @@ func (t *trial) make(env *Env, live liveFlags) made {
 	if s.dispatcher.Interrupted() && lost == nil {
 		lost = exitf(exitInterrupted, "interrupted: %s holds what was recorded", s.dir)
 	}
-	return made{newTrial(&p, t.arm, judged(f, &p, slo)), lost}
+	whole, err := wholeTrial(&p, t.arm, judged(f, &p, slo))
+	if err != nil {
+		return made{err: exitf(exitInternal, "the run can't be read back: %w", errors.Join(err, lost))}
+	}
+	return made{whole, lost}
 }
 
 // checkTrials says of finished runs what makes the program end with an error.
