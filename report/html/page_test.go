@@ -16,6 +16,7 @@ import (
 
 	"goodput/loadgen/clock"
 	"goodput/loadgen/record"
+	"goodput/report/compare"
 	"goodput/report/health"
 	"goodput/report/query"
 	"goodput/report/render"
@@ -158,8 +159,53 @@ func TestPageInABrowser(t *testing.T) {
 	if err := WriteSweeps(&b, []*render.Sweep{swept()}); err != nil {
 		t.Fatal(err)
 	}
-	for name, page := range map[string]string{"runs": written(t, recorded(t, 400), recorded(t, 40)), "sweep": b.String()} {
+	for name, page := range map[string]string{"runs": written(t, recorded(t, 400), recorded(t, 40)), "sweep": b.String(), "comparison": writtenSet(t, armsOf(t))} {
 		t.Run(name, func(t *testing.T) { browse(t, browser, page) })
+	}
+}
+
+// armsOf is a comparison of two arms with two seeds, of which one run does not count.
+func armsOf(t *testing.T) *compare.Set {
+	s := &compare.Set{Dir: "cmp", Arms: []string{"old <b>", "new"}, Seeds: []uint64{0, 1}}
+	for _, name := range s.Arms {
+		row := make([]*compare.Trial, len(s.Seeds))
+		for i := range row {
+			row[i] = &compare.Trial{Arm: name, Seed: s.Seeds[i], Report: recorded(t, 200+100*i)}
+		}
+		s.Trials = append(s.Trials, row)
+	}
+	s.Trials[1][1].Report.Health = health.Health{Verdict: health.Late, Why: []string{"lag is high"}}
+	return s
+}
+
+func writtenSet(t *testing.T, s *compare.Set) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := WriteComparison(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// A comparison's page has its tables, names the runs that do not count, and shows one run
+// of each arm.
+func TestComparisonPage(t *testing.T) {
+	s := armsOf(t)
+	page := writtenSet(t, s)
+	for _, want := range []string{"<caption>Against old &lt;b&gt;, paired by seed</caption>", "new, seed 1 (late): lag is high", `id="run2"`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %q", want)
+		}
+	}
+	if strings.Contains(page, `id="run3"`) || strings.Contains(page, "a difference may be chance") {
+		t.Error("runs of other seeds are on the page, or its differences are called chance")
+	}
+	if figures, err := ComparisonPlots(s); err != nil || len(figures) < 10 {
+		t.Errorf("%d charts, %v", len(figures), err)
+	}
+	s.Trials[0][1] = nil
+	if err := WriteComparison(io.Discard, s); err == nil {
+		t.Error("a page of arms that are not paired")
 	}
 }
 

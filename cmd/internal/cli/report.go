@@ -62,7 +62,7 @@ func newReport(env *Env) *cobra.Command {
 	}
 	c.Flags().StringVar(&format, "format", "text", "text, markdown, json (one object a run), html (one page that needs no network, several runs beside each other), or vllm-json (the result file of vllm bench serve: its keys, units and definitions)")
 	c.Flags().StringVar(&output, "output", "", "file to write to; empty: standard output")
-	c.Flags().StringVar(&plots, "plots", "", "folder to write each chart of the HTML page to, as an SVG file; it is made if missing")
+	c.Flags().StringVar(&plots, "plots", "", "folder to write each chart of the HTML page to, as an SVG file, which browsers and editors save as PNG; it is made if missing")
 	c.Flags().BoolVar(&detailed, "save-detailed", false, "vllm-json: with the lists of all requests, as if the run had it")
 	c.Flags().StringVar(&definitions, "definitions", "", "print what each metric means; vllm: what it means to vllm bench serve and, for runs, both figures side by side")
 	c.Flags().Lookup("definitions").NoOptDefVal = ours
