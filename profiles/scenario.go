@@ -21,10 +21,10 @@ type Scenario struct {
 	Expect []Expectation `yaml:"expect"`
 }
 
-// ScenarioArm is one arm, with the flags in which it differs.
+// ScenarioArm is one arm, with the flags in which it differs; a list repeats the flag.
 type ScenarioArm struct {
-	Name string            `yaml:"name"`
-	Set  map[string]string `yaml:"set"`
+	Name string         `yaml:"name"`
+	Set  map[string]any `yaml:"set"`
 }
 
 // Expectation is that a figure of one arm is at most, or at least, so many times that

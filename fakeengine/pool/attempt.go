@@ -31,6 +31,7 @@ type attempt struct {
 	// one holds it; absorbed: one has answered it.
 	shape           shaper.Request
 	passed          int
+	sends           int // times that it was sent on, or refused behind a shaper
 	waits, absorbed bool
 	watched         bool // the sender's patience is measured
 	// remote: a prefill replica computes the prompt, routed there as prompted, and
@@ -73,7 +74,7 @@ func (a *attempt) begin(r *target.Request, s target.Sink) {
 	p := a.pool
 	a.req, a.sink, a.answered, a.cause, a.remote = r, s, false, target.CauseCanceled, false
 	a.why, a.refused, a.parts = "", false, parts{}
-	a.replica, a.passed, a.waits, a.absorbed, a.watched = router.None, 0, false, false, false
+	a.replica, a.passed, a.sends, a.waits, a.absorbed, a.watched = router.None, 0, 0, false, false, false
 	if len(p.fronts) > 0 {
 		a.shape = shape(r)
 	}
@@ -245,7 +246,12 @@ func (a *attempt) leave(status int) {
 	a.pool.ttft.Remove(&a.ttft)
 	a.pool.total.Remove(&a.total)
 	delete(a.pool.live, a.req)
-	a.release()
+	a.release(0)
+	a.quit(status)
+}
+
+// quit takes it off the books of the router, with the status that this sees.
+func (a *attempt) quit(status int) {
 	if a.replica == router.None {
 		return
 	}
@@ -332,6 +338,9 @@ func (a *attempt) Entity() uint64 { return a.seq.ID }
 // end delivers End. The attempt can be used again only after the sink has seen
 // the result, which may start the next request.
 func (a *attempt) end(now clock.Time) {
+	if a.pool.redoes {
+		a.result.Attempts = a.sends
+	}
 	a.sink.Event(target.Event{At: now, Kind: target.End, Result: &a.result})
 	a.pool.give(a)
 }

@@ -119,6 +119,9 @@ func (a *attempt) turnAway(err error) {
 		a.refuse(statusBadRequest, err.Error())
 		return
 	}
+	if a.again(s.status, s.retryAfter) {
+		return
+	}
 	a.pool.n.broken++
 	a.refuse(s.status, s.why)
 	a.result.RetryAfter = int64(s.retryAfter)

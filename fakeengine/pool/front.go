@@ -2,6 +2,7 @@ package pool
 
 import (
 	"math"
+	"time"
 
 	"goodput/fakeengine/router"
 	"goodput/fakeengine/shaper"
@@ -14,8 +15,9 @@ type front struct {
 	pool   *Pool
 	at     int // its place in the row
 	shaper shaper.Shaper
-	waker  shaper.Waker // nil: it does nothing by itself
-	when   clock.Time   // of the next event; Never: none is arranged
+	waker  shaper.Waker   // nil: it does nothing by itself
+	redo   shaper.Retrier // nil: it sends nothing on again
+	when   clock.Time     // of the next event; Never: none is arranged
 }
 
 var _ clock.Event = (*front)(nil)
@@ -26,6 +28,8 @@ func (p *Pool) openFronts(all []shaper.Shaper) {
 	for i, s := range all {
 		f := &front{pool: p, at: i, shaper: s, when: clock.Never}
 		f.waker, _ = s.(shaper.Waker)
+		f.redo, _ = s.(shaper.Retrier)
+		p.redoes = p.redoes || f.redo != nil
 		if m, ok := s.(shaper.Meter); ok {
 			p.meters = append(p.meters, m)
 		}
@@ -85,12 +89,15 @@ func (f *front) settle(now clock.Time) {
 		a := f.pool.held[r]
 		delete(f.pool.held, r)
 		a.waits = false
-		if d.Kind == shaper.Refuse {
+		switch d.Kind {
+		case shaper.Refuse:
 			a.bounce(&d)
-			continue
+		case shaper.Absorb:
+			a.absorb()
+		default:
+			a.passed++
+			f.pool.enter(a)
 		}
-		a.passed++
-		f.pool.enter(a)
 	}
 	if f.waker != nil {
 		if at := f.waker.Wake(); at.Known() {
@@ -119,15 +126,39 @@ func (f *front) Fire(now clock.Time) {
 // Entity implements clock.Event: after the ends of attempts at the same instant.
 func (f *front) Entity() uint64 { return math.MaxUint64 - uint64(f.at) }
 
-// release gives back the places in the shapers that a has passed. Others take them by
-// events of their own, not amid what goes on with a.
-func (a *attempt) release() {
+// release gives back the places in the shapers that a has passed, from the first one on
+// that is given. Others take them by events of their own, not amid what goes on with a.
+func (a *attempt) release(from int) {
 	now := a.pool.loop.Now()
-	for _, f := range a.pool.fronts[:a.passed] {
+	for _, f := range a.pool.fronts[from:a.passed] {
 		f.shaper.Done(&a.shape, now)
 		f.arrange(now)
 	}
-	a.passed = 0
+	a.passed = from
+}
+
+// again has the innermost shaper that wants to send on a once more, which was refused
+// behind it; false: there is none, and a is to end so.
+func (a *attempt) again(status int, retryAfter time.Duration) bool {
+	p := a.pool
+	if !p.redoes {
+		return false
+	}
+	now := p.loop.Now()
+	for k := a.passed - 1; k >= 0; k-- {
+		f := p.fronts[k]
+		if f.redo == nil || !f.redo.Failed(&a.shape, status, retryAfter, now) {
+			continue
+		}
+		a.quit(status)
+		a.release(k + 1)
+		a.passed, a.replica, a.waits = k, router.None, true
+		p.held[&a.shape] = a
+		a.watch()
+		f.arrange(now)
+		return true
+	}
+	return false
 }
 
 // meter tells of n tokens of the answer.
@@ -139,6 +170,10 @@ func (a *attempt) meter(n int) {
 
 // bounce ends an attempt that a shaper refuses.
 func (a *attempt) bounce(d *shaper.Decision) {
+	a.sends++
+	if a.again(d.Status, d.RetryAfter) {
+		return
+	}
 	a.pool.n.shed++
 	a.replica = router.None
 	a.refuse(d.Status, d.Why)

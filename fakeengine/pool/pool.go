@@ -85,6 +85,7 @@ type Pool struct {
 
 	fronts []*front
 	meters []shaper.Meter
+	redoes bool                         // some shapers send on again what is refused
 	held   map[*shaper.Request]*attempt // those that a shaper holds
 
 	patience    [2]time.Duration // to the first token, to the end; 0: no end
@@ -194,6 +195,7 @@ func (p *Pool) Start(r *target.Request, s target.Sink) {
 
 // place routes a to a replica.
 func (p *Pool) place(a *attempt) {
+	a.sends++
 	a.route.At = p.loop.Now()
 	a.gate = p.gate(a.req)
 	a.replica = a.gate.pick(a)

@@ -85,6 +85,7 @@ func drawScript(t *rapid.T) script {
 		"vtc:in-flight=2", "vtc:in-flight=1,queue=3,variant=fixed", "priority:in-flight=2,queue=2", "deadline:in-flight=1,queue=5,slo=30ms",
 		"token-bucket:rate=100,burst=2", "token-bucket:rate=2000,burst=200,by=tokens,per=tenant,over=wait",
 		"session-cap:per=tenant,queue=3", "semantic-cache:hit=0.3,lost-at=50ms,lost-for=50ms",
+		"cascade:escalate=0.5,at-once=2", "retry:attempts=3,backoff=10ms", "retry:attempts=2,budget=grpc",
 	}), 0, rapid.SampledFrom([]int{0, 0, 2}).Draw(t, "most shapers")).Draw(t, "shapers")
 	for i := range rapid.IntRange(1, 25).Draw(t, "requests") {
 		it := item{at: drawTime(t, "at"), req: target.Request{

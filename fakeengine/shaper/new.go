@@ -25,7 +25,7 @@ type entry struct {
 
 // shapers lists what exists, in the order in which it is shown.
 func shapers() []entry {
-	return []entry{vtcEntry(), priorityEntry(), deadlineEntry(), tokenBucketEntry(), sessionCapEntry(), semanticCacheEntry()}
+	return []entry{vtcEntry(), priorityEntry(), deadlineEntry(), tokenBucketEntry(), sessionCapEntry(), semanticCacheEntry(), cascadeEntry(), retryEntry()}
 }
 
 // Names describes all shapers.

@@ -43,7 +43,7 @@ type Shaper interface {
 	// Offer takes up a request. After it, and after Done and Cancel, Next is called until
 	// it has nothing.
 	Offer(r *Request, now clock.Time) Decision
-	// Next is a request that was held, and what becomes of it: Pass or Refuse.
+	// Next is a request that was held, and what becomes of it: Pass, Refuse or Absorb.
 	Next(now clock.Time) (*Request, Decision, bool)
 	// Done says that a request that went on has ended.
 	Done(r *Request, now clock.Time)
@@ -57,6 +57,14 @@ type Shaper interface {
 type Waker interface {
 	// Wake is when that may be; clock.Never: not before anything else happens.
 	Wake() clock.Time
+}
+
+// Retrier is a Shaper that sends a request on again which was refused behind it.
+type Retrier interface {
+	// Failed tells that r, which went on, got a status before its answer began, and how
+	// long it was asked to wait; 0: not. true: it is held, and Next will have it again.
+	// Otherwise Done follows.
+	Failed(r *Request, status int, retryAfter time.Duration, now clock.Time) bool
 }
 
 // Meter is a Shaper that wants to know of the tokens of answers as they are made.

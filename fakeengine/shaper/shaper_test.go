@@ -259,7 +259,8 @@ func TestConservation(t *testing.T) {
 		texts = append(texts, i.Name)
 	}
 	texts = append(texts, "vtc:in-flight=2,queue=3,variant=fixed", "priority:in-flight=1,queue=2", "deadline:in-flight=1,queue=3,slo=100ms",
-		"token-bucket:rate=100,burst=300,by=tokens,per=tenant,over=wait,queue=5", "token-bucket:rate=5,burst=1,over=wait", "session-cap:per=tenant,queue=2")
+		"token-bucket:rate=100,burst=300,by=tokens,per=tenant,over=wait,queue=5", "token-bucket:rate=5,burst=1,over=wait", "session-cap:per=tenant,queue=2",
+		"cascade:at-once=2,escalate=0.5", "retry:attempts=4,backoff=10ms,budget=envoy", "retry:budget=grpc,honor=true")
 	rapid.Check(t, func(rt *rapid.T) {
 		s := build(rt, rapid.SampledFrom(texts).Draw(rt, "shaper"))
 		held, behind := map[*Request]bool{}, []*Request{}
@@ -300,7 +301,14 @@ func TestConservation(t *testing.T) {
 				}
 				settle()
 			case what == 4 && len(behind) > 0:
-				end(rapid.IntRange(0, len(behind)-1).Draw(rt, "ends"))
+				i := rapid.IntRange(0, len(behind)-1).Draw(rt, "ends")
+				if again, ok := s.(Retrier); ok && rapid.Bool().Draw(rt, "fails") && again.Failed(behind[i], 503, 0, now) {
+					held[behind[i]] = true
+					behind = append(behind[:i:i], behind[i+1:]...)
+					settle()
+					continue
+				}
+				end(i)
 			case what == 5:
 				for r := range held {
 					s.Cancel(r)
@@ -353,7 +361,7 @@ func FuzzNew(f *testing.F) {
 func BenchmarkOffer(b *testing.B) {
 	for _, text := range []string{
 		"vtc:in-flight=64", "priority:in-flight=64", "deadline:in-flight=64,slo=1h", "token-bucket:rate=1e9,burst=1e9",
-		"session-cap:most=64", "semantic-cache:hit=0.4",
+		"session-cap:most=64", "semantic-cache:hit=0.4", "cascade:ttft=0s,tpot=0s", "retry",
 	} {
 		b.Run(text, func(b *testing.B) {
 			s := build(b, text)

@@ -265,6 +265,9 @@ func (a *Assembler) end(at clock.Time, res *target.Result) {
 	}
 	row.BytesIn, row.BytesOut = count64(res.BytesIn), count64(res.BytesOut)
 	row.Replica = res.Replica
+	if res.Attempts > 0 {
+		row.ServerAttempts = int32(res.Attempts)
+	}
 	if n := res.Net; n != nil {
 		row.URL = count32(n.URL)
 		row.DNS, row.Dial, row.TLS = count64(n.DNS), count64(n.Dial), count64(n.TLS)

@@ -93,6 +93,9 @@ type Result struct {
 	BytesIn, BytesOut int64
 	// Replica is the replica that answered, if it said so; "" is unknown.
 	Replica string
+	// Attempts is how often what is behind the target was asked for this one; 0: it does
+	// not tell.
+	Attempts int
 	// Answer is what a request that is Quoted was told, the receiver's to keep; nil where
 	// a target has no text, and in an answer that was not completed. AnswerLost: it could
 	// not be gathered.

@@ -76,6 +76,8 @@ var measures = [...]measure{
 	{title: "output tokens", metric: "throughput"},
 	{title: "errors", metric: "error_rate", difference: true},
 	{title: "retries", metric: "retries", difference: true, pool: true},
+	{title: "sends", metric: "sends", pool: true},
+	{title: "most sends", metric: "sends_peak", pool: true},
 }
 
 // Pair is the difference of one figure between an arm and the base.

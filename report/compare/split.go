@@ -37,7 +37,7 @@ func (x *Split) rows(alone []Pair) []splitRow {
 // of a part.
 func sensible(title string) bool {
 	switch title {
-	case "goodput", "output tokens", "imbalance", "skew", "peak skew", "herding", "staleness", "knee", "preemptions", "retries":
+	case "goodput", "output tokens", "imbalance", "skew", "peak skew", "herding", "staleness", "sends", "most sends", "knee", "preemptions", "retries":
 		return false
 	}
 	return true

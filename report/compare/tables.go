@@ -86,7 +86,7 @@ func (s *Set) pool() Table {
 		Title: "Pool",
 		Note: "imbalance: requests of the replica that had most, over the mean of all. skew: by how many requests in flight the fullest replica was ahead of the emptiest, " +
 			"as each request found it, on average; peak skew: at the most. herding: how many times as often a request went where the one before it went " +
-			"as if each were drawn by itself (1: chance, 0: in turn). staleness: mean age of the engines' reports that the rule went by.",
+			"as if each were drawn by itself (1: chance, 0: in turn). staleness: mean age of the engines' reports that the rule went by. sends: how often a request was sent on by what is on the way and tries again, and most sends: the most of it.",
 	})
 }
 

@@ -24,17 +24,23 @@ type Trial struct {
 
 // balance is a figure of it.
 func (t *Trial) balance(name string) (v float64, ok bool) {
-	s := t.Balance
-	if s == nil {
+	b := t.Balance
+	if b == nil {
 		return 0, false
 	}
 	switch name {
 	case "skew":
-		return s.Mean, true
+		v = b.Mean
 	case "skew_peak":
-		return s.Peak, true
+		v = b.Peak
+	case "herding":
+		v = b.Herding
+	case "sends":
+		v = b.Sends
+	case "sends_peak":
+		v = b.MostSends
 	}
-	return s.Herding, true
+	return v, !math.IsNaN(v)
 }
 
 // tiny is a quantile below that of any value.
@@ -111,7 +117,7 @@ func (t *Trial) single(name string) (v float64, ok bool) {
 	case "staleness":
 		n := r.Manifest.Counters[record.CounterReportPicks]
 		return 1e3 * float64(r.Manifest.Counters[record.CounterReportAge]) / float64(n), n > 0
-	case "skew", "skew_peak", "herding":
+	case "skew", "skew_peak", "herding", "sends", "sends_peak":
 		return t.balance(name)
 	}
 	return 0, false

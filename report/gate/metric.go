@@ -55,12 +55,14 @@ var metrics = [...]Metric{
 	{"skew", Count, false, "requests in flight by which the fullest replica is ahead of the emptiest, as sends find it on average"},
 	{"skew_peak", Count, false, "the same at the most"},
 	{"herding", Count, false, "how many times as often as by chance a request goes where the one before it went"},
+	{"sends", Count, false, "how often what is on the way sent a request on, retries of its own and of the client together, on average"},
+	{"sends_peak", Count, false, "the same of the request that was sent on most"},
 	{"staleness", Age, false, "how old the report is, on average, by which the router picks"},
 }
 
 // ofRun reports whether the metric is of a whole run, and not of a stretch of it.
 func (m Metric) ofRun() bool {
-	return slices.Contains([]string{"knee", "itl", "imbalance", "skew", "skew_peak", "herding", "staleness"}, m.Name)
+	return slices.Contains([]string{"knee", "itl", "imbalance", "skew", "skew_peak", "herding", "staleness", "sends", "sends_peak"}, m.Name)
 }
 
 // Metrics lists what rules may be about.

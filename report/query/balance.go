@@ -23,6 +23,10 @@ type Balance struct {
 	// had: 1 for picks that know nothing of each other, up to the number of replicas if
 	// they go together, 0 if they take turns. NaN: one replica had all.
 	Herding float64
+	// Sends is how often those on the way, such as layers that retry, sent on a request
+	// of the window, all attempts of its client together, on average, and MostSends at
+	// the most. NaN: they don't tell.
+	Sends, MostSends float64
 }
 
 // move is that an attempt at a replica begins or ends.
@@ -34,40 +38,73 @@ type move struct {
 }
 
 // LoadBalance reads the run in dir, whose pool has total replicas; 0: those that had a
-// request. ok is false if it is not known of any attempt where it went.
-func LoadBalance(dir string, total int) (s Balance, ok bool, err error) {
+// request. What is not known is NaN.
+func LoadBalance(dir string, total int) (Balance, error) {
 	run, err := record.Open(dir)
 	if err != nil {
-		return Balance{}, false, err
+		return Balance{}, err
 	}
-	number := map[string]int32{}
-	var moves []move
-	err = run.Requests(func(r *record.Request) error {
-		if r.Replica == "" || !r.Writing.Known() || !r.Closed.Known() || r.Phase == record.Probe {
-			return nil
-		}
-		i, seen := number[r.Replica]
-		if !seen {
-			if len(number) == mostReplicas {
-				return nil
-			}
-			i = int32(len(number))
-			number[string([]byte(r.Replica))] = i
-		}
-		moves = append(moves, move{int64(r.Writing), i, 1, r.Phase == record.Measure}, move{int64(r.Closed), i, -1, false})
-		return nil
-	}, record.Columns("replica", "writing", "closed", "phase"))
-	if err != nil {
-		return Balance{}, false, fmt.Errorf("reading %s: %w", dir, err)
+	var c balancer
+	if err := run.Requests(c.add, record.Columns("seq", "replica", "writing", "closed", "phase", "server_attempts")); err != nil {
+		return Balance{}, fmt.Errorf("reading %s: %w", dir, err)
 	}
 	// At one instant ends come before beginnings: a place that is given up is free.
-	slices.SortStableFunc(moves, func(a, b move) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.by, b.by)) })
-	s, ok = balanceOf(moves, max(total, len(number)))
-	return s, ok, nil
+	slices.SortStableFunc(c.moves, func(a, b move) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.by, b.by)) })
+	b := balanceOf(c.moves, max(total, len(c.number)))
+	b.Sends, b.MostSends = c.sent()
+	return b, nil
+}
+
+// balancer gathers what a Balance is made of.
+type balancer struct {
+	number map[string]int32 // of replicas
+	moves  []move
+	sends  map[int64]int64 // by request
+}
+
+func (c *balancer) add(r *record.Request) error {
+	if r.Phase == record.Probe {
+		return nil
+	}
+	if r.ServerAttempts != record.Null32 && r.Phase == record.Measure {
+		if c.sends == nil {
+			c.sends = map[int64]int64{}
+		}
+		c.sends[r.Seq] += int64(r.ServerAttempts)
+	}
+	if r.Replica == "" || !r.Writing.Known() || !r.Closed.Known() {
+		return nil
+	}
+	i, seen := c.number[r.Replica]
+	switch {
+	case !seen && len(c.number) == mostReplicas:
+		return nil
+	case !seen:
+		if c.number == nil {
+			c.number = map[string]int32{}
+		}
+		i = int32(len(c.number))
+		c.number[string([]byte(r.Replica))] = i
+	}
+	c.moves = append(c.moves, move{int64(r.Writing), i, 1, r.Phase == record.Measure}, move{int64(r.Closed), i, -1, false})
+	return nil
+}
+
+// sent is Sends and MostSends.
+func (c *balancer) sent() (mean, most float64) {
+	if len(c.sends) == 0 {
+		return math.NaN(), math.NaN()
+	}
+	var sum, top int64
+	for _, n := range c.sends { // in any order: whole numbers
+		sum += n
+		top = max(top, n)
+	}
+	return float64(sum) / float64(len(c.sends)), float64(top)
 }
 
 // balanceOf follows what n replicas have in flight.
-func balanceOf(moves []move, n int) (s Balance, ok bool) {
+func balanceOf(moves []move, n int) (s Balance) {
 	var (
 		inFlight = make([]int64, n)
 		sent     = make([]int64, n)
@@ -91,11 +128,11 @@ func balanceOf(moves []move, n int) (s Balance, ok bool) {
 		last = m.replica
 	}
 	if s.Sent == 0 {
-		return Balance{}, false
+		return Balance{Mean: math.NaN(), Peak: math.NaN(), Herding: math.NaN()}
 	}
 	s.Mean = float64(sum) / float64(s.Sent)
 	s.Herding = herding(sent, s.Sent, same)
-	return s, true
+	return s
 }
 
 // herding is that of same pairs among sent attempts, in the shares of by.

@@ -38,9 +38,9 @@ func TestBalance(t *testing.T) {
 		{"all at one", same[:3], 2, query.Balance{Sent: 3, Mean: 2, Peak: 3, Herding: math.NaN()}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, ok, err := query.LoadBalance(write(t, c.rows...), c.total)
-			if err != nil || !ok {
-				t.Fatal(ok, err)
+			got, err := query.LoadBalance(write(t, c.rows...), c.total)
+			if err != nil {
+				t.Fatal(err)
 			}
 			near := func(a, b float64) bool { return math.Abs(a-b) < 1e-12 || math.IsNaN(a) && math.IsNaN(b) }
 			if got.Sent != c.want.Sent || !near(got.Mean, c.want.Mean) || !near(got.Peak, c.want.Peak) || !near(got.Herding, c.want.Herding) {
@@ -48,7 +48,13 @@ func TestBalance(t *testing.T) {
 			}
 		})
 	}
-	if _, ok, err := query.LoadBalance(write(t, nowhere), 0); ok || err != nil {
-		t.Errorf("a run that does not say where its requests went: %v, %v", ok, err)
+	if b, err := query.LoadBalance(write(t, nowhere), 0); err != nil || !math.IsNaN(b.Mean) || !math.IsNaN(b.Herding) || !math.IsNaN(b.Sends) {
+		t.Errorf("a run that does not say where its requests went: %+v, %v", b, err)
+	}
+	again := at(0, "a", 20, 30)
+	again.Attempt, again.ServerAttempts = 1, 4
+	same[0].ServerAttempts, same[1].ServerAttempts = 2, 1
+	if b, err := query.LoadBalance(write(t, append(same, again)...), 2); err != nil || b.Sends != 3.5 || b.MostSends != 6 {
+		t.Errorf("%v sends of a request, and %v at the most (%v); want (6+1)/2 and 6", b.Sends, b.MostSends, err)
 	}
 }

@@ -49,7 +49,8 @@ emptiest, as each request finds it when it is sent, on average; peak skew the mo
 herding is how many times as often a request goes where the one before it went as if each
 were drawn by itself: 1 for chance, 0 in turn, up to the number of replicas for a herd.
 staleness is how old the engines' reports are, on average, by which a rule picks; it is
-not known of servers.`,
+not known of servers. sends is how often a request was sent on where something on the way
+tries again (--shaper retry, or spans of a router), and most sends the most of it.`,
 		Example: `  goodput compare --router round-robin --router p2c --router prefix-hash --request-rate 60 --num-prompts 2000
   goodput compare --base-url old=http://127.0.0.1:8000 --base-url new=http://127.0.0.1:8001 --request-rate 4 --num-prompts 200
   goodput compare --base-url http://127.0.0.1:8000 --direct http://127.0.0.1:9001 --otlp-listen :4317 --request-rate 4 --num-prompts 200
@@ -318,12 +319,10 @@ func newTrial(p *plan.Plan, arm string, r *render.Report) *compare.Trial {
 // wholeTrial is newTrial of a run of which nothing is left out.
 func wholeTrial(p *plan.Plan, arm string, r *render.Report) (*compare.Trial, error) {
 	t := newTrial(p, arm, r)
-	s, ok, err := query.LoadBalance(r.Dir, t.Replicas)
+	b, err := query.LoadBalance(r.Dir, t.Replicas)
 	if err != nil {
 		return nil, err
 	}
-	if ok {
-		t.Balance = &s
-	}
+	t.Balance = &b
 	return t, nil
 }

@@ -42,12 +42,8 @@ func openScenario(name string, flags *planFlags, seeds *int, chosen bool) (*scen
 		if len(flags.given[key]) > 0 {
 			continue
 		}
-		values, ok := s.Load[key].([]any)
-		if !ok {
-			values = []any{s.Load[key]}
-		}
-		for _, v := range values {
-			if err := flags.give(key, fmt.Sprint(v)); err != nil {
+		for _, v := range values(s.Load[key]) {
+			if err := flags.give(key, v); err != nil {
 				return nil, fmt.Errorf("--scenario %s: %s: %w", name, key, err)
 			}
 		}
@@ -58,13 +54,28 @@ func openScenario(name string, flags *planFlags, seeds *int, chosen bool) (*scen
 	return &scenario{s}, nil
 }
 
+// values are those of a flag: of a list each.
+func values(v any) []string {
+	all, ok := v.([]any)
+	if !ok {
+		all = []any{v}
+	}
+	out := make([]string, len(all))
+	for i, v := range all {
+		out[i] = fmt.Sprint(v)
+	}
+	return out
+}
+
 // arms are those of the scenario.
 func (s *scenario) arms() []arm {
 	var out []arm
 	for _, a := range s.Arms {
 		one := arm{name: a.Name}
 		for _, key := range slices.Sorted(maps.Keys(a.Set)) {
-			one.set = append(one.set, compare.Setting{Key: key, Value: a.Set[key]})
+			for _, v := range values(a.Set[key]) {
+				one.set = append(one.set, compare.Setting{Key: key, Value: v})
+			}
 		}
 		out = append(out, one)
 	}
