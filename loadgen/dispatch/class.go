@@ -3,8 +3,10 @@ package dispatch
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 
+	"goodput/datasets"
 	"goodput/loadgen/observe"
 	"goodput/loadgen/schedule"
 )
@@ -24,6 +26,23 @@ type Class struct {
 	IgnoreEOS bool
 	Assign    *Assignment
 	Priority  int
+	// Sessions, if not nil, are what the arrivals of the class start: item First+i is
+	// session i. MaxInFlight, Live and ContinueOnError are as those of Config, too. So that
+	// no two sessions of a run have one name, bits from ClassBit on of theirs say of which class
+	// they are, and are 0 for the first.
+	Sessions        datasets.SessionSet
+	MaxInFlight     int
+	Live            bool
+	ContinueOnError bool
+}
+
+// ClassBit is where the number of the class begins in the name of a session, which
+// datasets.Join does alike.
+const ClassBit = 48
+
+// inSessions reports whether arrivals start sessions, those of some classes at least.
+func (c *Config) inSessions() bool {
+	return c.Sessions != nil || slices.ContainsFunc(c.Classes, func(x Class) bool { return x.Sessions != nil })
 }
 
 // checkClasses says what is wrong with the order of the classes.
@@ -31,7 +50,11 @@ func (c *Config) checkClasses() error {
 	for i := range c.Classes {
 		switch {
 		case c.Sessions != nil:
-			return errors.New("classes are of single requests: leave them out of a load of sessions")
+			return errors.New("a load of classes has no sessions of its own: give them to a class")
+		case c.Classes[i].MaxInFlight < 0:
+			return fmt.Errorf("class %s: the bound of a session's steps in flight is negative: give 0 for none", c.Classes[i].Name)
+		case c.Classes[i].Sessions != nil && (c.MaxConcurrency > 0 || c.Closed != nil || c.MaxSessions > 0):
+			return fmt.Errorf("class %s is of sessions, and a bound of what is in flight is for single requests: leave out one of the two", c.Classes[i].Name)
 		case i == 0 && c.Classes[0].First != 0:
 			return fmt.Errorf("the first class begins at item %d, and nobody has those before: begin at 0", c.Classes[0].First)
 		case i > 0 && c.Classes[i].First < c.Classes[i-1].First:

@@ -68,8 +68,9 @@ type Config struct {
 	SLO observe.SLO
 	// Priority is that of the requests (target.Request).
 	Priority int
-	// Classes are those of the requests, told by the items that these ask for; none:
-	// all are alike.
+	// Classes are those of the requests and sessions, told by the items that these ask
+	// for; none: all are alike. Where some are of sessions, requests are numbered in the
+	// order in which they are sent.
 	Classes []Class
 	// Probes are sent beside the load; the zero value: none.
 	Probes Probes

@@ -18,11 +18,13 @@ import (
 // Interrupt belongs to the loop's goroutine, or to the time before and after the
 // loop runs.
 type Dispatcher struct {
-	cfg      Config
-	plain    Class           // what holds for requests without a class
-	ids      rng.Family      // of the trace ids
-	canceler target.Canceler // nil if the target cannot cancel
-	patience *patience       // nil: each request is one attempt
+	cfg   Config
+	plain Class // what holds for requests without a class
+	// bySending: requests are numbered as they are sent, not as they arrive.
+	bySending bool
+	ids       rng.Family      // of the trace ids
+	canceler  target.Canceler // nil if the target cannot cancel
+	patience  *patience       // nil: each request is one attempt
 
 	arrivals *arrivals
 	warm     warmup
@@ -70,7 +72,11 @@ func New(c Config) (*Dispatcher, error) {
 		return nil, err
 	}
 	d := &Dispatcher{cfg: c, ids: traceFamily(c.Identity.Salt), last: clock.Never, cutoff: clock.Never}
-	d.plain = Class{SLO: c.SLO, IgnoreEOS: c.IgnoreEOS, Assign: c.Assign, Priority: c.Priority}
+	d.plain = Class{
+		SLO: c.SLO, IgnoreEOS: c.IgnoreEOS, Assign: c.Assign, Priority: c.Priority,
+		Sessions: c.Sessions, MaxInFlight: c.MaxInFlight, Live: c.Live, ContinueOnError: c.ContinueOnError,
+	}
+	d.bySending = c.inSessions()
 	d.canceler, _ = c.Target.(target.Canceler)
 	d.arrivals, d.places.d, d.probes.d = &arrivals{d: d}, d, d
 	d.warm.opens = clock.Time(c.Warmup)
@@ -142,7 +148,7 @@ func (a *arrivals) Fire(now clock.Time) {
 		d.drain(now)
 		return
 	}
-	if d.cfg.Sessions != nil {
+	if d.class(d.classOf(due)).Sessions != nil {
 		d.arrive(now, due)
 	} else {
 		if due.Warm {
@@ -169,7 +175,9 @@ func (d *Dispatcher) start(taken, now clock.Time, due schedule.Arrival) {
 // fill makes the request of an arrival.
 func (d *Dispatcher) fill(due schedule.Arrival) *flight {
 	f := d.flying.take(d)
+	f.item.Prompt = f.spans // a step's is its session's, and a probe's that of all
 	d.cfg.Set.Item(int(due.Item), &f.item)
+	f.spans = f.item.Prompt
 	f.thread, f.warm, f.probe = nil, due.Warm, false
 	it := &f.item
 	session, turn := due.Session, due.Turn
@@ -191,7 +199,10 @@ func (d *Dispatcher) fill(due schedule.Arrival) *flight {
 			f.first.req.Seq = due.Item - c.First
 		}
 		c.Assign.Fill(&f.first.req)
-		f.first.req.Seq = due.Seq
+	}
+	f.first.req.Seq = due.Seq
+	if d.bySending {
+		f.first.req.Seq = d.sendNumber()
 	}
 	return f
 }
@@ -201,7 +212,7 @@ func (d *Dispatcher) fill(due schedule.Arrival) *flight {
 func (d *Dispatcher) send(now clock.Time, t *thread) {
 	t.prompt()
 	f := d.flying.take(d)
-	st, id := &t.plan.Steps[t.next], t.s.plan.ID
+	st, id, c := &t.plan.Steps[t.next], t.s.name, t.s.class
 	turn := t.plan.First + t.next
 	f.probe = false
 	f.thread, f.warm, f.waited = t, t.next == 0 && t.underway(), t.sent.Sub(t.ready)
@@ -209,26 +220,26 @@ func (d *Dispatcher) send(now clock.Time, t *thread) {
 		d.warm.sent++
 		d.warm.inFlight++
 	}
-	quoted := d.cfg.Live && t.quoted()
+	quoted := c.Live && t.quoted()
 	f.item = datasets.Item{Prompt: t.context, In: st.In, Out: st.Out, OutKey: st.OutKey, Quoted: quoted, Session: id, Turn: uint16(turn)}
 	f.first.req = target.Request{
-		Seq: id - 1, Intended: t.due, Prompt: t.context, In: st.In, Out: st.Out, OutKey: st.OutKey, Quoted: quoted, Quotes: t.quotes,
-		Session: id, Turn: uint16(turn), IgnoreEOS: d.cfg.IgnoreEOS, Priority: d.cfg.Priority,
+		Seq: t.s.plan.ID - 1, Intended: t.due, Prompt: t.context, In: st.In, Out: st.Out, OutKey: st.OutKey, Quoted: quoted, Quotes: t.quotes,
+		Session: id, Turn: uint16(turn), Class: t.s.number, IgnoreEOS: c.IgnoreEOS, Priority: c.Priority,
 	}
 	if d.cfg.Shapes {
 		f.first.req.Shape = t.plan.Shape(t.next)
 	}
-	if d.cfg.Assign != nil {
-		d.cfg.Assign.FillFor(t.s.plan.Tenant, &f.first.req)
+	if c.Assign != nil {
+		c.Assign.FillFor(t.s.plan.Tenant, &f.first.req)
 	}
-	f.first.req.Seq = d.stepNumber()
+	f.first.req.Seq = d.sendNumber()
 	d.plan(f)
 	d.launch(now, f)
 }
 
-// stepNumber is the next number of a session's step, in the order in which they are sent.
-// Processes that share a schedule have numbers of their own.
-func (d *Dispatcher) stepNumber() uint64 {
+// sendNumber is the next number in the order in which requests are sent. Processes that
+// share a schedule have numbers of their own.
+func (d *Dispatcher) sendNumber() uint64 {
 	n := d.sessions.requests
 	d.sessions.requests++
 	if id := d.cfg.Identity; id.Shards > 1 {
@@ -372,7 +383,7 @@ func (d *Dispatcher) landStep(f *flight, row *record.Request, t *thread) {
 func (d *Dispatcher) place(row *record.Request, f *flight) {
 	bounded := d.cfg.MaxConcurrency > 0 && !f.probe
 	if f.thread != nil {
-		bounded = d.cfg.MaxInFlight > 0 || d.cfg.MaxSessions > 0
+		bounded = f.thread.s.class.MaxInFlight > 0 || d.cfg.MaxSessions > 0
 	}
 	if bounded && row.Dispatched.Known() {
 		row.Permitted = row.Dispatched

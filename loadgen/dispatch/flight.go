@@ -14,6 +14,8 @@ import (
 type flight struct {
 	d    *Dispatcher
 	item datasets.Item
+	// spans is room for the prompts of single requests.
+	spans []datasets.Span
 	// waited is how long it had no place in flight, after the loop took it up.
 	waited time.Duration
 	// thread is the line of steps of a session that the request belongs to; nil: none.

@@ -13,13 +13,16 @@ import (
 	"goodput/loadgen/dispatch"
 	"goodput/loadgen/observe"
 	"goodput/loadgen/record"
+	"goodput/loadgen/target"
 )
 
 // with sends probes beside the load.
 func with(every time.Duration) func(*dispatch.Config) {
 	return func(c *dispatch.Config) {
 		c.Probes.Every = every
-		c.Probes.Item = datasets.Item{Prompt: []datasets.Span{{Key: 9, Tokens: 8}}, In: 8, Out: 1}
+		room := make([]datasets.Span, 1, 8) // for others to write into, if they took it for theirs
+		room[0] = datasets.Span{Key: 9, Tokens: 8}
+		c.Probes.Item = datasets.Item{Prompt: room, In: 8, Out: 1}
 	}
 }
 
@@ -51,6 +54,11 @@ func TestProbes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := clock.NewVirtual()
 			f := newFake(l, always(script{First: 35 * time.Millisecond, Tokens: 1}))
+			f.started = func(r *target.Request) {
+				if same := len(r.Prompt) == 1 && r.Prompt[0] == (datasets.Span{Key: 9, Tokens: 8}); same != (r.Seq >= record.ProbeSeq) {
+					t.Errorf("request %d asks %v", r.Seq, r.Prompt)
+				}
+			}
 			r := prepare(t, l, every(10*ms, 10), f, func(x *dispatch.Config) {
 				x.SLO = observe.SLO{TTFT: time.Second}
 				with(15 * time.Millisecond)(x)

@@ -28,7 +28,10 @@ type SessionCounts struct {
 type session struct {
 	d       *Dispatcher
 	plan    datasets.Session
-	id      string
+	class   *Class
+	number  uint16 // of the class
+	name    uint64 // of all sessions of the run
+	id      string // the same
 	tenant  string
 	arrival clock.Time
 	began   clock.Time // when it had a place among the live ones
@@ -82,7 +85,9 @@ type thread struct {
 var _ clock.Event = (*thread)(nil)
 
 // Entity orders threads that come due at one instant.
-func (t *thread) Entity() uint64 { return t.s.plan.ID<<16 | uint64(t.number)&0xffff }
+func (t *thread) Entity() uint64 {
+	return uint64(max(1, t.s.number)-1)<<ClassBit ^ t.s.plan.ID<<16 | uint64(t.number)&0xffff
+}
 
 // sessions is the list of live ones in order of arrival, and a stack of idle ones.
 type sessions struct {
@@ -129,7 +134,10 @@ func (d *Dispatcher) newSession(now clock.Time, due schedule.Arrival) *session {
 	} else {
 		s = &session{d: d}
 	}
-	d.cfg.Sessions.Session(int(due.Item), &s.plan)
+	s.number = d.classOf(due)
+	s.class = d.class(s.number)
+	s.class.Sessions.Session(int(due.Item-s.class.First), &s.plan)
+	s.name = s.plan.ID ^ uint64(max(1, s.number)-1)<<ClassBit
 	s.begin(d, due)
 	s.began = max(now, due.At)
 	s.row.Queued = int64(s.began.Sub(due.At))
@@ -137,7 +145,7 @@ func (d *Dispatcher) newSession(now clock.Time, due schedule.Arrival) *session {
 }
 
 func (s *session) begin(d *Dispatcher, due schedule.Arrival) {
-	s.id, s.tenant = d.texts.number(s.plan.ID), d.texts.number(uint64(s.plan.Tenant))
+	s.id, s.tenant = d.texts.number(s.name), d.texts.number(uint64(s.plan.Tenant))
 	s.arrival, s.inFlight, s.pending, s.stopped = due.At, 0, 0, false
 	s.queue = s.queue[:0]
 	n := len(s.plan.Threads)
@@ -150,7 +158,7 @@ func (s *session) begin(d *Dispatcher, due schedule.Arrival) {
 		s.threads[k] = thread{s: s, plan: &s.plan.Threads[k], number: k, context: s.threads[k].context[:0], due: clock.Never, ready: clock.Never, sent: clock.Never}
 	}
 	s.row = record.Session{
-		SessionID: s.id, Tenant: s.tenant, Arrival: due.At, Ended: clock.Never, Threads: int32(n), StepsPlanned: int32(s.plan.Steps()),
+		SessionID: s.id, Class: s.class.Name, Tenant: s.tenant, Arrival: due.At, Ended: clock.Never, Threads: int32(n), StepsPlanned: int32(s.plan.Steps()),
 		Underway: s.plan.Underway,
 		SCT:      record.Null, ModelTime: record.Null, WaitTime: record.Null, Lag: record.Null, Unloaded: record.Null,
 		Turns: s.row.Turns[:0],
@@ -199,7 +207,7 @@ func (t *thread) Fire(now clock.Time) {
 	if t.state == waiting {
 		// A session that waited for its place was ready when it was due.
 		t.ready = now - max(0, s.began-t.due)
-		if most := s.d.cfg.MaxInFlight; most > 0 && s.inFlight >= most {
+		if most := s.class.MaxInFlight; most > 0 && s.inFlight >= most {
 			t.state = queued
 			s.queue = append(s.queue, t)
 			return
@@ -308,7 +316,7 @@ func (s *session) landed(t *thread, c closing) {
 		switch {
 		case c.overflow:
 			s.stop(record.SessionOverflow)
-		case !s.d.cfg.ContinueOnError:
+		case !s.class.ContinueOnError:
 			s.stop(record.SessionFailed)
 		}
 	}

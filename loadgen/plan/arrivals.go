@@ -191,6 +191,12 @@ func (p *Plan) ArrivalText() string {
 	switch {
 	case p.Concurrency > 0:
 		return "closed-loop, " + strconv.Itoa(p.Concurrency) + " in flight: each request is due when another ends"
+	case p.InSessions() && p.SessionsRate.Inf():
+		return "all sessions at once"
+	case p.InSessions() && p.SessionsRate == 0:
+		return p.Arrival + ", as recorded; later steps as those before them end"
+	case p.InSessions():
+		return fmt.Sprintf("%s, %s sessions/s; later steps as those before them end", p.Arrival, p.SessionsRate)
 	case p.RequestRate.Inf():
 		return "all at once"
 	case p.Stages != "":

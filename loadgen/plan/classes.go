@@ -31,16 +31,16 @@ var classLoad = []string{
 	"ramp-up-strategy", "ramp-up-start-rps", "ramp-up-end-rps", "ignore-eos", "goodput", "priority",
 }
 
-// ofSessions are the beginnings of dataset keys that a class has not, being one of
-// single requests.
-var ofSessions = []string{"agent-", "sessions-", "num-sessions", "max-live-", "stationary-", "service-", "trace-sessions"}
+// ofAll are the beginnings of dataset keys that a class has not: they bound or extend all
+// the sessions of a load together, or tell what to expect of them.
+var ofAll = []string{"sessions-concurrency", "sessions-overflow", "sessions-drain", "max-live-", "stationary-", "service-"}
 
 // classKey reports whether a class may have a value of its own for the field.
 func classKey(f Field) bool {
 	if slices.Contains(classLoad, f.Key) {
 		return true
 	}
-	return f.Group == "dataset" && !slices.ContainsFunc(ofSessions, func(s string) bool { return strings.HasPrefix(f.Key, s) })
+	return f.Group == "dataset" && !slices.ContainsFunc(ofAll, func(s string) bool { return strings.HasPrefix(f.Key, s) })
 }
 
 // Mixed reports whether the load is made of classes.
@@ -100,8 +100,17 @@ func (p *Plan) class(text string) (Class, error) {
 			return Class{}, fmt.Errorf("class %s: %s: %w", c.Name, key, err)
 		}
 	}
-	if IsTrace(c.Plan.DatasetName) {
-		c.Plan.TraceSessions = SessionsOpen
+	if p := &c.Plan; IsTrace(p.DatasetName) && p.TraceSessions == "" {
+		p.TraceSessions = SessionsOpen
+		if p.SessionsRate != 0 || p.NumSessions != 0 {
+			p.TraceSessions = SessionsClosed
+		}
+	}
+	if p := &c.Plan; p.InSessions() { // a warm-up is of the single requests beside them
+		p.Warmup = ""
+		if p.Cache == CacheWarm {
+			p.Cache = CacheCold
+		}
 	}
 	return c, nil
 }
@@ -173,16 +182,19 @@ func (p *Plan) checkClasses(v *checker) {
 	v.ok(p.ProbeRate == 0 || !slices.ContainsFunc(list, func(c Class) bool { return c.Name == probeClass }), "class",
 		"%s is the class of those that --probe-request-rate sends: give yours another name", probeClass)
 	v.ok(p.Concurrency == 0, "concurrency", "in a closed loop nothing arrives by a process that classes could differ in: leave it out, or --class")
-	v.ok(!p.InSessions() && p.SessionsRate == 0 && p.NumSessions == 0 && p.SessionsConcurrency == 0, "class",
-		"classes are of single requests, and sessions are a load of their own: leave one of the two out")
+	v.ok(!p.InSessions() && p.SessionsRate == 0 && p.NumSessions == 0, "class",
+		"sessions are what some classes are of: say so there, as in 'agents dataset-name=agent sessions-rate=0.1'")
+	v.ok(p.SessionsConcurrency == 0 && p.MaxLiveSessions == 0 && !p.StationaryStart, "class",
+		"sessions of a class arrive by its sessions-rate: leave out --sessions-concurrency, --max-live-sessions and --stationary-start")
 	for i := range list {
 		c := &list[i]
 		one := &checker{}
 		c.Plan.checkContent(one)
+		in := c.Plan.InSessions()
+		one.ok(!in || p.MaxConcurrency == 0, "max-concurrency", "it bounds single requests, and the class is of sessions: leave out one of the two")
 		timed := Timed(c.Plan.DatasetName) && (c.Plan.Arrival == "" || c.Plan.Arrival == "trace")
-		one.ok(c.Plan.Duration > 0 || c.Plan.NumPrompts > 0 || c.Plan.Stages != "" || timed, "duration",
-			"for how long? give it to the whole load, so that the classes end together, or --num-prompts to each class")
-		one.ok(!IsAgent(c.Plan.DatasetName), "dataset-name", "agents come in sessions, and classes are of single requests: run them beside each other")
+		one.ok(c.Plan.Duration > 0 || c.Plan.NumPrompts > 0 || c.Plan.NumSessions > 0 || c.Plan.Stages != "" || timed, "duration",
+			"for how long? give it to the whole load, so that the classes end together, or --num-prompts (--num-sessions) to each class")
 		for _, err := range one.errs {
 			v.errs = append(v.errs, fmt.Errorf("class %s: %w", c.Name, err))
 		}
@@ -193,7 +205,8 @@ func (p *Plan) checkClasses(v *checker) {
 func MixText(list []Class) string {
 	out := make([]string, len(list))
 	for i := range list {
-		out[i] = list[i].Name + ": " + list[i].Plan.ArrivalText()
+		p := list[i].Plan.WithDefaults(Timed(list[i].Plan.DatasetName), 0)
+		out[i] = list[i].Name + ": " + p.ArrivalText()
 		if n := list[i].Plan.Priority; n != 0 {
 			out[i] += ", priority " + strconv.Itoa(n)
 		}

@@ -52,14 +52,21 @@ func TestClassesThatCannotBe(t *testing.T) {
 		"unknown key":      {func(p *Plan) { p.Class = []string{"a rate=1"} }, "unknown key"},
 		"no pair":          {func(p *Plan) { p.Class = []string{"a request-rate"} }, "not KEY=VALUE"},
 		"not a class's":    {func(p *Plan) { p.Class = []string{"a replicas=1"} }, "give --replicas to the whole load"},
-		"sessions":         {func(p *Plan) { p.Class = []string{"a sessions-rate=1"} }, "give --sessions-rate to the whole load"},
+		"sessions":         {func(p *Plan) { p.Class = []string{"a sessions-rate=1"} }, "class a: --sessions-rate: dataset random has no sessions"},
 		"bad value":        {func(p *Plan) { p.Class = []string{"a request-rate=fast"} }, "class a: request-rate"},
 		"twice a key":      {func(p *Plan) { p.Class = []string{"a request-rate=1 request-rate=2"} }, "twice"},
 		"twice a name":     {func(p *Plan) { p.Class = []string{"a request-rate=1", "a request-rate=2"} }, "two classes are named a"},
 		"open quote":       {func(p *Plan) { p.Class = []string{`a dataset-path="x`} }, "never closed"},
 		"too many":         {func(p *Plan) { p.Class = many(65) }, "more than the limit"},
 		"closed loop":      {func(p *Plan) { p.Concurrency = 3 }, "--concurrency"},
-		"agents":           {func(p *Plan) { p.Class = []string{"a dataset-name=agent"} }, "classes are of single requests"},
+		"agents, no rate":  {func(p *Plan) { p.Class = []string{"a dataset-name=agent"} }, "class a: --sessions-rate"},
+		"agents by rate":   {func(p *Plan) { p.Class = []string{"a dataset-name=agent request-rate=1 sessions-rate=1"} }, "class a: --request-rate"},
+		"agents of all":    {func(p *Plan) { p.DatasetName, p.SessionsRate = "agent", 1 }, "sessions are what some classes are of"},
+		"agents in places": {func(p *Plan) { p.MaxLiveSessions = 3 }, "leave out --sessions-concurrency"},
+		"agents capped": {func(p *Plan) {
+			p.Class, p.MaxConcurrency = []string{"a dataset-name=agent sessions-rate=1"}, 8
+		}, "class a: --max-concurrency"},
+		"a loop of agents": {func(p *Plan) { p.Class = []string{"a dataset-name=agent sessions-concurrency=1"} }, "sessions-concurrency"},
 		"no rate":          {func(p *Plan) { p.Class = []string{"a random-input-len=5"} }, "class a: --request-rate"},
 		"no end":           {func(p *Plan) { p.Duration = 0 }, "for how long"},
 		"priority of fcfs": {func(p *Plan) { p.Class = []string{"a request-rate=1 priority=3"} }, "scheduling-policy priority"},
@@ -126,6 +133,31 @@ class:
 	} {
 		if err := Load(new(Plan), "x.yaml", []byte(text)); err == nil {
 			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// TestClassesOfSessions: what is of sessions says so, a trace only if it is asked for.
+func TestClassesOfSessions(t *testing.T) {
+	for text, want := range map[string]bool{
+		"a dataset-name=agent sessions-rate=0.1":                                      true,
+		"a dataset-name=agent sessions-rate=0.1 agent-preset=chat agent-history=live": true,
+		"a dataset-name=trace dataset-path=x sessions-rate=2":                         true,
+		"a dataset-name=trace dataset-path=x num-sessions=2":                          true,
+		"a dataset-name=trace dataset-path=x trace-sessions=closed":                   true,
+		"a dataset-name=trace dataset-path=x":                                         false,
+		"a dataset-name=trace dataset-path=x trace-sessions=open":                     false,
+		"a request-rate=1": false,
+	} {
+		p := Default()
+		p.Class, p.Duration, p.Warmup, p.Cache = []string{text}, 10e9, "5req", CacheWarm
+		if err := p.Validate(); err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		list, err := p.Classes()
+		if err != nil || list[0].Plan.InSessions() != want || (list[0].Plan.Warmup == "") != want {
+			t.Errorf("%s: sessions %v, %v, want %v", text, list[0].Plan.InSessions(), err, want)
 		}
 	}
 }

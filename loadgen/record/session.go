@@ -24,6 +24,7 @@ func (o SessionOutcome) String() string { return sessionOutcomes[o] }
 // Null where they are unknown.
 type Session struct {
 	SessionID string
+	Class     string // empty: none
 	Tenant    string // empty: none
 	// Arrival is the scheduled one; Ended is when its last step was over.
 	Arrival, Ended clock.Time

@@ -9,6 +9,7 @@ import (
 // sessionRow is a Session as the files have it.
 type sessionRow struct {
 	SessionID    string   `parquet:"session_id" json:"session_id"`
+	Class        *string  `parquet:"class,optional,dict" json:"class,omitempty"`
 	Tenant       *string  `parquet:"tenant,optional,dict" json:"tenant,omitempty"`
 	Arrival      int64    `parquet:"arrival" json:"arrival"`
 	Ended        *int64   `parquet:"ended,optional" json:"ended,omitempty"`
@@ -46,6 +47,9 @@ func (s *Session) row() sessionRow {
 	if tenant := s.Tenant; tenant != "" {
 		r.Tenant = &tenant // a copy: s is used again
 	}
+	if class := s.Class; class != "" {
+		r.Class = &class
+	}
 	if v, ok := s.Slowdown(); ok {
 		r.Slowdown = &v
 	}
@@ -70,6 +74,9 @@ func (r *sessionRow) session() (Session, error) {
 	}
 	if r.Tenant != nil {
 		s.Tenant = *r.Tenant
+	}
+	if r.Class != nil {
+		s.Class = *r.Class
 	}
 	if r.SLOMet != nil {
 		s.SLOMet = No

@@ -24,7 +24,8 @@ type Class struct {
 }
 
 // ClassHead names the columns of ClassRows. Times are in milliseconds; rates are per second
-// of the whole load's window, so that those of the classes add up.
+// of the whole load's window, so that those of the classes add up. Beside sessions, whose
+// steps come long after the last arrival, they are up to the class's own last request.
 func ClassHead() []string {
 	return []string{
 		"class", "n", "ok", "failed", "offered/s", "goodput/s", "attainment",
@@ -69,7 +70,7 @@ func (r *Report) classRow(c *Class) []string {
 	}
 	row := []string{
 		c.Name, fmt.Sprint(c.Scheduled), fmt.Sprint(c.Outcomes[record.OK]), fmt.Sprint(c.Failed()),
-		number(r.perSecond(c.Scheduled)), number(r.classGoodput(c)), attained,
+		number(r.perSecond(c.Figures, c.Scheduled)), number(r.classGoodput(c)), attained,
 	}
 	for _, q := range []struct {
 		metric string
@@ -91,13 +92,17 @@ func (r *Report) classRow(c *Class) []string {
 	return append(row, slo)
 }
 
-// perSecond is a number of requests per second of the window; ok is false without one, and
-// for a closed loop.
-func (r *Report) perSecond(n int64) (rate float64, ok bool) {
-	if !r.Rated() || r.closed() {
+// perSecond is a number of requests of a class per second of the window; ok is false
+// without one, and for a closed loop.
+func (r *Report) perSecond(of *query.Figures, n int64) (rate float64, ok bool) {
+	whole := r.Figures
+	if r.Sessions.Known {
+		whole = of
+	}
+	if !whole.Rated() || r.closed() {
 		return 0, false
 	}
-	return float64(n) / r.Window.Seconds(), true
+	return float64(n) / whole.Window.Seconds(), true
 }
 
 // classGoodput is requests of the class that met its SLO, per second.
@@ -105,7 +110,7 @@ func (r *Report) classGoodput(c *Class) (rate float64, ok bool) {
 	if !c.Figures.SLO {
 		return 0, false
 	}
-	return r.perSecond(c.Met)
+	return r.perSecond(c.Figures, c.Met)
 }
 
 // classes writes the table of the classes.
@@ -128,7 +133,11 @@ func (r *Report) classes(w io.Writer) {
 		}
 		fmt.Fprintf(w, "%s  %s\n", line.String(), row[len(row)-1])
 	}
-	fmt.Fprintln(w, "  times in ms; rates per second of the whole window")
+	until := "of the whole window"
+	if r.Sessions.Known {
+		until = "up to the last request of the class"
+	}
+	fmt.Fprintf(w, "  times in ms; rates per second %s\n", until)
 	if r.probed() {
 		fmt.Fprintln(w, "  probe: sent beside the load, and in none of its figures")
 	}
@@ -162,7 +171,7 @@ func (r *Report) classesJSON() []jsonClass {
 		j := jsonClass{Name: c.Name, Probes: c.Probes, SLO: phrase(c.SLO), Priority: c.Priority, Outcomes: map[string]int64{}, Metrics: map[string]jsonMetric{}}
 		if f := c.Figures; f != nil {
 			j.Requests, j.Outcomes, j.Metrics = f.Scheduled, outcomesJSON(f), metricsJSON(f)
-			j.OfferedRPS, j.GoodputRPS, j.Attainment = maybe(r.perSecond(f.Scheduled)), maybe(r.classGoodput(c)), maybe(f.Attainment())
+			j.OfferedRPS, j.GoodputRPS, j.Attainment = maybe(r.perSecond(f, f.Scheduled)), maybe(r.classGoodput(c)), maybe(f.Attainment())
 			j.Cache.PlannedHit = maybe(f.PlannedHit.Value(), f.PlannedHit.Known())
 			j.Cache.PoolHit = maybe(f.PoolHit.Value(), f.PoolHit.Known())
 			j.Cache.MeasuredHit = maybe(f.MeasuredHit.Value(), f.MeasuredHit.Known())

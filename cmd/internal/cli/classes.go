@@ -31,6 +31,8 @@ type part struct {
 	plan plan.Plan // its own
 	set  datasets.Set
 	slo  observe.SLO
+	// sessions are what the class is of; nil: single requests. Its set then numbers them.
+	sessions *sessionLoad
 }
 
 // mixOf is the set as that of a load of classes; nil: it is of one whose requests are
@@ -64,15 +66,18 @@ func openPart(c *plan.Class, seed uint64) (part, error) {
 	out := part{name: c.Name}
 	own := rng.New(seed, "class "+c.Name, 0)
 	c.Plan.Seed = own.Uint64()
-	set, _, p, err := openLoad(c.Plan)
+	set, sessions, p, err := openLoad(c.Plan)
 	if err != nil {
 		return out, err
 	}
-	out.set, out.plan = set, p
+	if sessions != nil {
+		set = datasets.NewOpenings(sessions, sessions)
+	}
+	out.set, out.plan, out.sessions = set, p, sessions
 	if out.slo, err = observe.ParseSLO(sloItems(&p)); err != nil {
 		return out, fmt.Errorf("--goodput: %w", err)
 	}
-	return out, checkSLO(&p, out.slo, false)
+	return out, checkSLO(&p, out.slo, sessions != nil)
 }
 
 // join joins a set of each class.
@@ -108,7 +113,14 @@ func (m *mix) merged(first func(k int) int, of func(*part) (schedule.Source, err
 
 // source makes the arrivals of all classes.
 func (m *mix) source() (schedule.Source, error) {
-	return m.merged(m.First, func(x *part) (schedule.Source, error) { return newSource(&x.plan, x.set) })
+	return m.merged(m.First, (*part).source)
+}
+
+func (x *part) source() (schedule.Source, error) {
+	if x.sessions != nil {
+		return sessionArrivals(&x.plan, x.sessions)
+	}
+	return newSource(&x.plan, x.set)
 }
 
 // warmup puts before the arrivals of source what the plan asks for, of each class.
@@ -118,6 +130,10 @@ func (m *mix) warmup(source schedule.Source) (preceded, error) {
 	any := false
 	for i := range m.parts {
 		x := &m.parts[i]
+		warm[i].set = x.set
+		if x.sessions != nil { // which none precede
+			continue
+		}
 		w, err := newWarming(&x.plan, x.set)
 		if err != nil {
 			return out, fmt.Errorf("class %s: %w", x.name, err)
@@ -136,11 +152,11 @@ func (m *mix) warmup(source schedule.Source) (preceded, error) {
 	}
 	k = 0
 	first := func(i int) int { return all.First(i) + m.parts[i].set.Len() }
-	before, err := m.merged(first, func(*part) (schedule.Source, error) { k++; return warm[k-1].source, nil })
+	before, err := m.merged(first, func(*part) (schedule.Source, error) { k++; return warm[k-1].arrivals(), nil })
 	if err != nil {
 		return out, err
 	}
-	if source, err = m.merged(all.First, func(x *part) (schedule.Source, error) { return newSource(&x.plan, x.set) }); err != nil {
+	if source, err = m.merged(all.First, (*part).source); err != nil {
 		return out, err
 	}
 	out.set, out.first, out.source = all, all.First, schedule.Warm(before, 0, source)
@@ -158,6 +174,10 @@ func (m *mix) classes(first func(k int) int) ([]dispatch.Class, error) {
 		}
 		out[i] = dispatch.Class{
 			Name: x.name, First: uint64(first(i)), SLO: x.slo, IgnoreEOS: x.plan.IgnoreEOS, Priority: x.plan.Priority, Assign: assign,
+		}
+		if x.sessions != nil {
+			out[i].Sessions = x.sessions
+			out[i].MaxInFlight, out[i].Live, out[i].ContinueOnError = sessionTerms(&x.plan)
 		}
 	}
 	return out, nil
@@ -189,6 +209,9 @@ func (m *mix) share(x *part) float64 {
 func (m *mix) checkScalable() error {
 	for i := range m.parts {
 		p := &m.parts[i].plan
+		if m.parts[i].sessions != nil {
+			return fmt.Errorf("class %s: a sweep is of single requests, and it is of sessions: leave it out", m.parts[i].name)
+		}
 		if p.RequestRate == 0 || p.RequestRate.Inf() {
 			return fmt.Errorf("class %s: a sweep changes the rates of all classes by one factor, and this one has none: give it a request-rate", m.parts[i].name)
 		}
@@ -231,8 +254,12 @@ func (m *mix) items(n int) ([]uint64, error) {
 func (m *mix) describe(w io.Writer, s *session) {
 	for i := range m.parts {
 		x := &m.parts[i]
-		d := datasets.Describe(x.set, x.set.Len())
 		fmt.Fprintf(w, "class      %s: %s\n", x.name, x.set)
+		if x.sessions != nil {
+			x.describeSessions(w, s.plan.SessionsDrain)
+			continue
+		}
+		d := datasets.Describe(x.set, x.set.Len())
 		most := ""
 		if x.plan.Duration > 0 && (x.plan.NumPrompts > 0 || x.set.Timed()) {
 			most = "up to "
@@ -247,6 +274,15 @@ func (m *mix) describe(w io.Writer, s *session) {
 	}
 	describeWarmup(w, &s.plan)
 	fmt.Fprintf(w, "target     %s\n", s.targetText)
+}
+
+// describeSessions prints what a class of sessions asks, and when.
+func (x *part) describeSessions(w io.Writer, drain time.Duration) {
+	fmt.Fprintf(w, "           %d sessions\n", x.sessions.Sessions())
+	for _, note := range sessionNotes(x.sessions.recorded, drain) {
+		fmt.Fprintf(w, "           %s\n", note)
+	}
+	fmt.Fprintf(w, "           %s\n", x.terms())
 }
 
 // terms are when the requests of a class come, and what they are promised.

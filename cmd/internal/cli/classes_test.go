@@ -71,6 +71,7 @@ func TestClassesAreIndependent(t *testing.T) {
 		"another order":   func(p *plan.Plan) { p.Class = []string{"batch request-rate=2", chat} },
 		"a third class":   func(p *plan.Plan) { p.Class = []string{"more request-rate=5", chat, "batch request-rate=2"} },
 		"alone":           func(p *plan.Plan) { p.Class = []string{chat} },
+		"sessions":        func(p *plan.Plan) { p.Class = []string{"agents dataset-name=agent sessions-rate=1", chat} },
 	} {
 		got := plannedBy(t, change)
 		if diff := cmp.Diff(base["chat"], got["chat"]); diff != "" {

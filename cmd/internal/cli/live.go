@@ -236,7 +236,7 @@ func (g gauges) Fire(now clock.Time) {
 			Outstanding: l.Outstanding, Stale: stale,
 		})
 	}
-	if s.sessions != nil {
+	if s.ofSessions() {
 		c := s.dispatcher.SessionCounts()
 		out.Sessions = monitor.SessionGauge{
 			Scheduled: c.Scheduled, Waiting: c.Waiting, Live: c.Live,

@@ -72,7 +72,7 @@ func (o *oracle) complete(s *record.Session) {
 		return
 	}
 	id, err := strconv.ParseUint(s.SessionID, 10, 64)
-	if err != nil || id < 1 || id > uint64(o.set.Sessions()) {
+	if id &= 1<<dispatch.ClassBit - 1; err != nil || id < 1 || id > uint64(o.set.Sessions()) {
 		return
 	}
 	if t, err := o.alone(int(id - 1)); err == nil {

@@ -14,7 +14,7 @@ import (
 // others end, in other processes too, so that nothing is known of theirs.
 func (s *session) planWhole(c *dispatch.Config, part schedule.Shard) error {
 	held := c.PlannedCached
-	if s.sessions != nil || held == nil {
+	if s.ofSessions() || held == nil {
 		c.PlannedCached = nil
 		return nil
 	}

@@ -294,11 +294,13 @@ func (s *session) open(env *Env) error {
 		}
 	}
 	if s.sessions != nil {
-		if err := s.openSessions(&c, salt); err != nil {
-			return err
-		}
+		err = s.openSessions(&c, salt)
 	} else {
 		c.Set = datasets.Salted(load.set, s.salt(salt))
+		err = s.openMixedSessions(&c, salt)
+	}
+	if err != nil {
+		return err
 	}
 	if part.Sharded() {
 		if err := s.planWhole(&c, part); err != nil {
@@ -350,40 +352,54 @@ func (s *session) openSessions(c *dispatch.Config, salt uint64) error {
 			return fmt.Errorf("--agent-config: %w", err)
 		}
 	}
-	c.Sessions, c.MaxInFlight, c.ContinueOnError = s.sessions, s.plan.AgentInFlight, s.plan.AgentOnError == "continue"
-	c.Live, c.Shapes = s.plan.LiveHistory(), true
-	complete, err := s.completer(c)
+	c.Sessions, c.Shapes = s.sessions, true
+	c.MaxInFlight, c.Live, c.ContinueOnError = sessionTerms(&s.plan)
+	complete, err := s.completer(&s.plan, s.sessions, s.slo, c)
 	if err != nil {
 		return err
 	}
-	if s.ended, err = record.NewSessionLog(s.dir, s.stamp == nil, complete); err != nil {
-		return fmt.Errorf("--out: %w", err)
+	if err := s.logSessions(c, complete); err != nil {
+		return err
 	}
 	c.MaxSessions, c.DropSessions = s.plan.MaxLiveSessions, s.plan.SessionsOverflow == "drop"
 	if c.Concurrent = s.plan.SessionsConcurrency; c.Concurrent > 0 {
 		c.Source, c.Until = nil, clock.Time(s.plan.Duration)
 	}
-	c.Drain, c.RecordSession = s.plan.SessionsDrain, s.ended.Write
+	c.Drain = s.plan.SessionsDrain
+	return nil
+}
+
+// sessionTerms are how the steps of the plan's sessions follow on each other.
+func sessionTerms(p *plan.Plan) (inFlight int, live, goOn bool) {
+	return p.AgentInFlight, p.LiveHistory(), p.AgentOnError == "continue"
+}
+
+// logSessions makes c write a row for each session, which complete completes.
+func (s *session) logSessions(c *dispatch.Config, complete func(*record.Session)) (err error) {
+	if s.ended, err = record.NewSessionLog(s.dir, s.stamp == nil, complete); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	c.RecordSession = s.ended.Write
 	return nil
 }
 
 // completer tells of an ended session what its requests would take alone, which only
 // engines in this process can say, and whether it has met the SLO.
-func (s *session) completer(c *dispatch.Config) (func(*record.Session), error) {
+func (s *session) completer(p *plan.Plan, load *sessionLoad, slo observe.SLO, c *dispatch.Config) (func(*record.Session), error) {
 	if s.pool == nil {
 		return func(r *record.Session) {
-			r.SLOMet = s.slo.MetSession(r)
+			r.SLOMet = slo.MetSession(r)
 			s.views.session(r)
 		}, nil
 	}
-	o, err := newOracle(s.plan, c)
+	o, err := newOracle(*p, c)
 	if err != nil {
 		return nil, err
 	}
-	o.set = s.sessions.arriving() // which has them by their numbers
+	o.set = load.arriving() // which has them by their numbers
 	return func(r *record.Session) {
 		o.complete(r)
-		r.SLOMet = s.slo.MetSession(r)
+		r.SLOMet = slo.MetSession(r)
 		s.views.session(r)
 	}, nil
 }

@@ -58,6 +58,14 @@ type warming struct {
 	lasts  time.Duration   // 0: until its requests have ended
 }
 
+// arrivals are none where nothing precedes the window.
+func (w *warming) arrivals() schedule.Source {
+	if w.source == nil {
+		return schedule.None{}
+	}
+	return w.source
+}
+
 // newWarming makes what the plan asks for.
 func newWarming(p *plan.Plan, set datasets.Set) (warming, error) {
 	out := warming{set: set}
