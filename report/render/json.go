@@ -35,6 +35,7 @@ type jsonReport struct {
 	Attainment  *float64              `json:"attainment"`
 	GoodputRPS  *float64              `json:"goodput_rps"`
 	Metrics     map[string]jsonMetric `json:"metrics"`
+	Exploratory []jsonExploratory     `json:"exploratory_within_run,omitempty"` // only when asked for
 	Classes     []jsonClass           `json:"classes"`
 	Replicas    []jsonReplica         `json:"replicas"`       // as answers name them
 	OtherReps   int                   `json:"other_replicas"` // beyond those
@@ -118,7 +119,7 @@ func Object(r *Report) any {
 		OfferedRPS: maybe(r.Offered()), AchievedRPS: maybe(r.Achieved()), OutputTokS: maybe(r.throughput()),
 		Outcomes: outcomesJSON(r.Figures), Reasons: map[string]string{}, GoodputRPS: maybe(r.goodput()),
 		Attempts: r.attemptsJSON(),
-		Metrics:  metricsJSON(r.Figures),
+		Metrics:  metricsJSON(r.Figures), Exploratory: exploratoryJSON(r.Exploratory),
 		Classes:  r.classesJSON(),
 		Replicas: r.replicasJSON(), OtherReps: r.OtherReplicas,
 		Spent:    spentJSON(&r.Spent),

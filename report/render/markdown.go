@@ -46,6 +46,7 @@ func Markdown(w io.Writer, r *Report) error {
 		fmt.Fprintf(&b, " %s |\n", cell(s.Max))
 	}
 	b.WriteByte('\n')
+	r.mdExploratory(&b)
 	r.mdClasses(&b)
 	_, err := io.WriteString(w, b.String())
 	return err

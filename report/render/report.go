@@ -19,6 +19,8 @@ type Report struct {
 	// Classes are those of the load; none: its requests are all alike, or it is a part of
 	// them.
 	Classes []Class
+	// Exploratory are intervals within the run; none: they were not asked for.
+	Exploratory []query.Exploratory
 }
 
 // Metrics are printed in milliseconds, the unit of the field's other tools.

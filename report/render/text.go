@@ -16,6 +16,7 @@ func Text(w io.Writer, r *Report) error {
 	var b strings.Builder
 	r.head(&b)
 	r.table(&b)
+	r.exploratory(&b)
 	r.classes(&b)
 	r.joined(&b)
 	r.sessions(&b)

@@ -12,6 +12,7 @@ import (
 	"goodput/loadgen/observe"
 	"goodput/loadgen/plan"
 	"goodput/loadgen/record"
+	"goodput/loadgen/rng"
 	"goodput/report/health"
 	"goodput/report/query"
 	"goodput/report/render"
@@ -21,7 +22,7 @@ const planName = "plan.yaml"
 
 func newReport(env *Env) *cobra.Command {
 	var format, output, definitions, plots string
-	var detailed bool
+	var detailed, bootstrap bool
 	c := &cobra.Command{
 		Use:   "report RUN…",
 		Short: "print the figures of runs, sweeps and comparisons",
@@ -31,7 +32,7 @@ func newReport(env *Env) *cobra.Command {
 		Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
 			definitions, args = splitDefinitions(definitions, args)
-			write, err := reportWriter(format, definitions, detailed)
+			write, err := reportWriter(format, definitions, detailed, bootstrap)
 			switch {
 			case err != nil:
 				return err
@@ -63,6 +64,7 @@ func newReport(env *Env) *cobra.Command {
 	c.Flags().StringVar(&format, "format", "text", "text, markdown, json (one object a run), html (one page that needs no network, several runs beside each other), or vllm-json (the result file of vllm bench serve: its keys, units and definitions)")
 	c.Flags().StringVar(&output, "output", "", "file to write to; empty: standard output")
 	c.Flags().StringVar(&plots, "plots", "", "folder to write each chart of the HTML page to, as an SVG file, which browsers and editors save as PNG; it is made if missing")
+	c.Flags().BoolVar(&bootstrap, "bootstrap", false, "add 95 % intervals of latencies within each run: exploratory, since they are too narrow at high load and say nothing of another run")
 	c.Flags().BoolVar(&detailed, "save-detailed", false, "vllm-json: with the lists of all requests, as if the run had it")
 	c.Flags().StringVar(&definitions, "definitions", "", "print what each metric means; vllm: what it means to vllm bench serve and, for runs, both figures side by side")
 	c.Flags().Lookup("definitions").NoOptDefVal = ours
@@ -85,9 +87,11 @@ func splitDefinitions(value string, args []string) (string, []string) {
 }
 
 // reportWriter is what writes one run.
-func reportWriter(format, definitions string, detailed bool) (func(w io.Writer, dir string) error, error) {
+func reportWriter(format, definitions string, detailed, bootstrap bool) (func(w io.Writer, dir string) error, error) {
 	formats := map[string]func(io.Writer, *render.Report) error{"text": render.Text, "markdown": render.Markdown, "json": render.JSON}
 	switch {
+	case bootstrap && (definitions != "" || format == "vllm-json" || format == htmlFormat):
+		return nil, exitf(exitUsage, "--bootstrap: it is in the text, Markdown and JSON of runs: leave one of the two out")
 	case definitions == vllmDefinitions:
 		return writeVLLMColumns, nil
 	case definitions != "" && definitions != ours:
@@ -101,12 +105,18 @@ func reportWriter(format, definitions string, detailed bool) (func(w io.Writer, 
 	}
 	return func(w io.Writer, dir string) error {
 		switch {
+		case bootstrap && (isComparison(dir) || isSweep(dir)):
+			return exitf(exitUsage, "--bootstrap: it is within one run, and %s is of several, which have intervals between them: leave it out", dir)
 		case isComparison(dir):
 			return writeComparison(w, dir, format)
 		case isSweep(dir):
 			return writeSweep(w, dir, format)
 		}
 		r, err := loadReport(dir)
+		if err == nil && bootstrap {
+			random := rng.New(0, "bootstrap", 0)
+			r.Exploratory, err = query.Bootstrap(r.Figures, &random)
+		}
 		if err != nil {
 			return err
 		}
