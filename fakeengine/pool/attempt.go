@@ -1,6 +1,8 @@
 package pool
 
 import (
+	"time"
+
 	"goodput/fakeengine/disagg"
 	"goodput/fakeengine/engine"
 	"goodput/fakeengine/router"
@@ -31,7 +33,8 @@ type attempt struct {
 	// one holds it; absorbed: one has answered it.
 	shape           shaper.Request
 	passed          int
-	sends           int // times that it was sent on, or refused behind a shaper
+	wish            time.Duration // Retry-After of the replica that refused it
+	sends           int           // times that it was sent on, or refused behind a shaper
 	waits, absorbed bool
 	watched         bool // the sender's patience is measured
 	// remote: a prefill replica computes the prompt, routed there as prompted, and
@@ -86,7 +89,7 @@ func (a *attempt) begin(r *target.Request, s target.Sink) {
 		shared += r.Out
 	}
 	a.hashes = a.hashes[:0]
-	a.route = router.Request{Session: r.Session, InTokens: r.In, MaxOut: r.Out, Class: r.Class, Adapter: r.Adapter.Number, Tenant: tenant(r)}
+	a.wish, a.route = 0, router.Request{Refused: a.route.Refused[:0], Session: r.Session, InTokens: r.In, MaxOut: r.Out, Class: r.Class, Adapter: r.Adapter.Number, Tenant: tenant(r)}
 	useful := p.cached && shared >= p.block
 	switch {
 	case useful && quoted:
@@ -255,7 +258,7 @@ func (a *attempt) quit(status int) {
 	if a.replica == router.None {
 		return
 	}
-	e := router.End{At: a.pool.loop.Now(), FirstToken: clock.Never, Out: a.seq.Output, Status: status}
+	e := router.End{At: a.pool.loop.Now(), FirstToken: clock.Never, Out: a.seq.Output, Status: status, RetryAfter: a.wish}
 	if a.answered {
 		e.FirstToken = a.seq.FirstToken
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"goodput/fakeengine/fault"
+	"goodput/fakeengine/router"
 	"goodput/loadgen/clock"
 	"goodput/loadgen/target"
 )
@@ -111,20 +112,36 @@ func (p *Pool) strike(i int) error {
 	return nil
 }
 
-// turnAway ends an attempt that a replica did not take, because of err.
+// turnAway ends an attempt that a replica did not take, because of err, unless the router
+// has another one for it, or something in front of it sends it on again.
 func (a *attempt) turnAway(err error) {
 	var s *struck
 	if !errors.As(err, &s) {
+		if a.elsewhere(statusBadRequest) {
+			return
+		}
 		a.pool.n.refused++
 		a.refuse(statusBadRequest, err.Error())
 		return
 	}
-	if a.again(s.status, s.retryAfter) {
+	if a.wish = s.retryAfter; a.elsewhere(s.status) || a.again(s.status, s.retryAfter) {
 		return
 	}
 	a.pool.n.broken++
 	a.refuse(s.status, s.why)
 	a.result.RetryAfter = int64(s.retryAfter)
+}
+
+// elsewhere has the router pick another replica for a, which its own refused with the
+// status, if its rule does so.
+func (a *attempt) elsewhere(status int) bool {
+	if a.replica == router.None || !a.gate.fleet.Again(&a.route, a.replica-a.pool.first, status) {
+		return false
+	}
+	a.quit(status)
+	a.replica = router.None
+	a.pool.place(a)
+	return true
 }
 
 // cut has the replica drop a, which a fault breaks off.

@@ -25,7 +25,7 @@ func (a *attempt) submit() error {
 	a.prompted = a.route
 	a.prompted.MaxOut = 1
 	if a.source = p.prefill.Fleet().Pick(&a.prompted); a.source == router.None {
-		return errNoReplica
+		return a.gate.noReplica()
 	}
 	err := p.strike(a.source)
 	if err == nil {

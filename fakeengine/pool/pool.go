@@ -196,6 +196,7 @@ func (p *Pool) Start(r *target.Request, s target.Sink) {
 // place routes a to a replica.
 func (p *Pool) place(a *attempt) {
 	a.sends++
+	a.wish = 0
 	a.route.At = p.loop.Now()
 	a.gate = p.gate(a.req)
 	a.replica = a.gate.pick(a)
@@ -206,13 +207,15 @@ func (p *Pool) place(a *attempt) {
 	a.watch()
 }
 
-// errNoReplica is the answer to a request that the router has no replica for.
-var errNoReplica = &struck{status: statusUnavailable, why: "the router has no replica that takes it"}
+// noReplica is the answer to a request that the router has no replica for.
+func (g *gate) noReplica() error {
+	return &struck{status: statusUnavailable, why: "the router has no replica that takes it", retryAfter: g.fleet.RetryAfter(g.pool.loop.Now())}
+}
 
 // submit hands a to its replica, unless a server would refuse it.
 func (p *Pool) submit(a *attempt) error {
 	if a.replica == router.None {
-		return errNoReplica
+		return a.gate.noReplica()
 	}
 	if err := p.strike(a.replica); err != nil {
 		return err

@@ -7,10 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/textproto"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"goodput/fakeengine/router"
 	"goodput/loadgen/clock"
@@ -45,9 +48,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 // byRule sends a request where the policy says.
 func (p *Proxy) byRule(w http.ResponseWriter, in *http.Request, route *router.Request, body content, via string) {
 	passage := p.begin(in)
-	id, ok := p.pick(route)
-	if !ok {
-		w.Header().Set("Retry-After", "1")
+	id, wait := p.pick(route)
+	if id == router.None {
+		w.Header().Set("Retry-After", strconv.FormatInt(max(1, int64(math.Ceil(wait.Seconds()))), 10))
 		refuse(w, http.StatusServiceUnavailable, "no backend takes requests now")
 		return
 	}
@@ -142,11 +145,20 @@ func (x *exchange) forward(w http.ResponseWriter, in *http.Request, body io.Read
 		return
 	}
 	defer func() { _ = resp.Body.Close() }() // what was read is all that counts
-	x.end.Status = resp.StatusCode
+	x.end.Status, x.end.RetryAfter = resp.StatusCode, retryAfter(resp.Header)
 	passOn(w.Header(), resp.Header)
 	w.Header().Set(headerReplica, x.proxy.backends[x.id].name)
 	w.WriteHeader(resp.StatusCode)
 	x.copy(w, resp)
+}
+
+// retryAfter is what a backend says in seconds; 0: nothing, or a date, or beyond an hour.
+func retryAfter(h http.Header) time.Duration {
+	s, err := strconv.Atoi(h.Get("Retry-After"))
+	if err != nil || s < 0 || s > 3600 {
+		return 0
+	}
+	return time.Duration(s) * time.Second
 }
 
 // unreachable answers a request whose backend did not.

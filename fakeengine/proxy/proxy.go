@@ -208,16 +208,19 @@ func (p *Proxy) observe(i int, _ *router.Request, l *router.Load) {
 	l.Waiting, l.Running, l.KVUsed, l.AsOf = s.waiting, s.running, s.kv, s.at
 }
 
-// pick chooses a backend; ok is false if there is none.
-func (p *Proxy) pick(r *router.Request) (id int, ok bool) {
+// pick chooses a backend; router.None if there is none, for so long, as far as the rule can
+// tell.
+func (p *Proxy) pick(r *router.Request) (id int, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r.At = p.stamp.Stamp()
 	for i, until := range p.until {
 		p.fleet.SetUp(i, r.At >= until)
 	}
-	id = p.fleet.Pick(r)
-	return id, id != router.None
+	if id = p.fleet.Pick(r); id == router.None {
+		wait = p.fleet.RetryAfter(r.At)
+	}
+	return id, wait
 }
 
 // answered tells the router that an answer began.

@@ -3,6 +3,7 @@ package router
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"goodput/loadgen/clock"
 )
@@ -132,6 +133,26 @@ func (f *Fleet) Place(r *Request, id int) {
 	if f.learner != nil {
 		f.learner.Placed(r, id)
 	}
+}
+
+// Again reports whether r, which replica id refused with the status, is to be picked for
+// once more, and notes for that pick who refused. Done of the refused pick comes after it.
+func (f *Fleet) Again(r *Request, id, status int) bool {
+	p, ok := f.policy.(Failover)
+	if !ok || !p.Again(r, id, status) {
+		return false
+	}
+	r.Refused = append(r.Refused, id)
+	return true
+}
+
+// RetryAfter is how long the policy goes on refusing, after Pick returned None; 0: that is
+// not known.
+func (f *Fleet) RetryAfter(now clock.Time) time.Duration {
+	if p, ok := f.policy.(Breaker); ok {
+		return p.RetryAfter(now)
+	}
+	return 0
 }
 
 // serving lists the replicas that are up.

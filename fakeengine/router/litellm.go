@@ -1,6 +1,7 @@
 package router
 
 import (
+	"slices"
 	"time"
 
 	"goodput/loadgen/clock"
@@ -8,30 +9,61 @@ import (
 )
 
 // litellmShuffle is LiteLLM's default, `simple-shuffle`: a draw in proportion to
-// weights.
+// weights. With its weighted failover a request that a replica refuses (429, 5xx) is drawn
+// for again among the others, so many times at most (max_fallbacks is 5 there).
 type litellmShuffle struct {
 	named
-	weights []float64
-	rand    rng.Stream
+	weights  []float64
+	failover int
+	rand     rng.Stream
+	left     []Load // scratch
 }
 
-var _ Policy = (*litellmShuffle)(nil)
+var (
+	_ Policy   = (*litellmShuffle)(nil)
+	_ Failover = (*litellmShuffle)(nil)
+)
 
 func litellmShuffleRule() rule {
 	return rule{
 		Info: Info{
-			Name:   "litellm-simple-shuffle",
-			Help:   "draws a replica in proportion to weights (LiteLLM's default)",
-			Params: []Param{{Name: "weights", Default: "1", Help: "weight, rpm or tpm of each replica, such as 9/1"}},
+			Name: "litellm-simple-shuffle",
+			Help: "draws a replica in proportion to weights (LiteLLM's default)",
+			Params: []Param{
+				{Name: "weights", Default: "1", Help: "weight, rpm or tpm of each replica, such as 9/1"},
+				{Name: "failover", Default: "0", Help: "how often a request that is refused is drawn for again, among the other replicas"},
+			},
 		},
 		build: func(a *args, seed uint64) Policy {
-			return &litellmShuffle{weights: a.floats("weights", 0.001, 1e9), rand: rng.New(seed, "router/litellm-simple-shuffle", 0), named: a.named()}
+			return &litellmShuffle{
+				weights: a.floats("weights", 0.001, 1e9), failover: a.int("failover", 0, 100),
+				rand: rng.New(seed, "router/litellm-simple-shuffle", 0), named: a.named(),
+			}
 		},
 	}
 }
 
 // Pick implements Policy.
-func (p *litellmShuffle) Pick(_ *Request, up []Load) int { return drawWeighted(&p.rand, p.weights, up) }
+func (p *litellmShuffle) Pick(r *Request, up []Load) int {
+	if len(r.Refused) == 0 {
+		return drawWeighted(&p.rand, p.weights, up)
+	}
+	p.left = p.left[:0]
+	for _, l := range up {
+		if !slices.Contains(r.Refused, l.ID) {
+			p.left = append(p.left, l)
+		}
+	}
+	if len(p.left) == 0 {
+		return None
+	}
+	return indexOf(up, p.left[drawWeighted(&p.rand, p.weights, p.left)].ID)
+}
+
+// Again implements Failover.
+func (p *litellmShuffle) Again(r *Request, _, status int) bool {
+	return len(r.Refused) < p.failover && (status == 429 || status >= 500)
+}
 
 func drawWeighted(s *rng.Stream, weights []float64, up []Load) int {
 	sum := 0.0

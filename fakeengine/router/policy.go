@@ -2,6 +2,7 @@ package router
 
 import (
 	"slices"
+	"time"
 
 	"goodput/loadgen/clock"
 )
@@ -23,6 +24,9 @@ type Request struct {
 	Tenant uint64
 	// At is when it is routed.
 	At clock.Time
+	// Refused are the numbers of the replicas that refused it before, in order, if it is
+	// picked for again; see Failover.
+	Refused []int
 }
 
 // AdapterState is where a replica has the adapter of a request.
@@ -104,6 +108,9 @@ type End struct {
 	Out int
 	// Status is that of HTTP; 0: there was none.
 	Status int
+	// RetryAfter is how long a replica that refused wants to be left alone; 0: it does
+	// not say.
+	RetryAfter time.Duration
 }
 
 // Failed reports whether the request ended in other than good order.
@@ -114,6 +121,19 @@ func (e *End) Failed() bool { return e.Status < 200 || e.Status > 299 }
 type Learner interface {
 	Placed(r *Request, id int)
 	Done(r *Request, id int, e *End)
+}
+
+// Failover is a Policy that may have a request which a replica refused picked for once
+// more, with that replica among Request.Refused.
+type Failover interface {
+	// Again is asked before Done tells of the refusal by replica id.
+	Again(r *Request, id, status int) bool
+}
+
+// Breaker is a Policy that refuses requests for some time.
+type Breaker interface {
+	// RetryAfter is how long that goes on; 0: it is not known.
+	RetryAfter(now clock.Time) time.Duration
 }
 
 // Starter is a Policy that wants to see when answers begin.

@@ -11,8 +11,8 @@ import (
 // standard one: a request goes to the provisioned replicas, the first ones, unless these
 // would refuse it (429: too many in flight; 400: a prompt beyond their context), and for
 // `hold` after they have answered one with 429, 400, 500 or 503. Within both parts the
-// least loaded replica is taken. The service sends the refused request itself on, here
-// the next ones: a rule sees an answer only when it has ended.
+// least loaded replica is taken. The refused request itself goes to a standard one, as do
+// the next ones.
 type ptuSpillover struct {
 	named
 	provisioned, most, context int
@@ -21,8 +21,9 @@ type ptuSpillover struct {
 }
 
 var (
-	_ Policy  = (*ptuSpillover)(nil)
-	_ Learner = (*ptuSpillover)(nil)
+	_ Policy   = (*ptuSpillover)(nil)
+	_ Learner  = (*ptuSpillover)(nil)
+	_ Failover = (*ptuSpillover)(nil)
 )
 
 func ptuSpilloverRule() rule {
@@ -58,7 +59,7 @@ func (p *ptuSpillover) Pick(r *Request, up []Load) int {
 			*to = i
 		}
 	}
-	refuses := reserved < 0 || p.most > 0 && up[reserved].Outstanding >= p.most ||
+	refuses := reserved < 0 || len(r.Refused) > 0 || p.most > 0 && up[reserved].Outstanding >= p.most ||
 		p.context > 0 && r.InTokens+r.MaxOut > p.context || p.until.Known() && r.At < p.until
 	if standard >= 0 && refuses {
 		return standard
@@ -71,11 +72,21 @@ func (p *ptuSpillover) Placed(*Request, int) {}
 
 // Done implements Learner.
 func (p *ptuSpillover) Done(_ *Request, id int, e *End) {
-	if id >= p.provisioned {
-		return
-	}
-	switch e.Status {
-	case 400, 429, 500, 503:
+	if id < p.provisioned && spills(e.Status) {
 		p.until = e.At.Add(p.hold)
 	}
+}
+
+// Again implements Failover: each request spills over once.
+func (p *ptuSpillover) Again(r *Request, id, status int) bool {
+	return id < p.provisioned && spills(status) && len(r.Refused) == 0
+}
+
+// spills reports whether an answer of a provisioned deployment makes requests spill over.
+func spills(status int) bool {
+	switch status {
+	case 400, 429, 500, 503:
+		return true
+	}
+	return false
 }

@@ -462,4 +462,31 @@ func TestAPIMPriority(t *testing.T) {
 		p.Done(&Request{}, 1, &End{At: at(20 * time.Second), Status: 400}) // not the backend's fault
 	}
 	same(t, "all open", pick(21), None)
+	same(t, "until the first one closes", p.RetryAfter(at(21*time.Second)), 9*time.Second)
+
+	p = ruleOf[*apimPriority](t, "apim-priority:priorities=1/2,failures=1,retry-after=accept")
+	p.Done(&Request{}, 0, &End{At: at(0), Status: 429, RetryAfter: 45 * time.Second})
+	p.Done(&Request{}, 1, &End{At: at(0), Status: 503})
+	same(t, "for as long as the backend asks, or else the trip", []int{pick(9), pick(11), pick(44.9), pick(45)}, []int{None, 1, 1, 0})
+}
+
+// A refused request is drawn for again among the others, and so often.
+func TestLiteLLMFailover(t *testing.T) {
+	p := ruleOf[*litellmShuffle](t, "litellm-simple-shuffle:weights=9/1/1,failover=2")
+	r := &Request{Refused: []int{0}}
+	if !p.Again(r, 1, 503) || p.Again(r, 1, 400) {
+		t.Error("503 is tried again, and 400 is not")
+	}
+	got := [3]int{}
+	for range 1000 {
+		got[p.Pick(r, loads(0, 0, 0))]++
+	}
+	if got[0] > 0 || got[1] < 430 || got[1] > 570 {
+		t.Errorf("picks are %v, want half at each of the two that did not refuse", got)
+	}
+	r.Refused = []int{0, 2}
+	same(t, "the last one", p.Pick(r, loads(0, 0, 0)), 1)
+	same(t, "no more", p.Again(r, 1, 503), false)
+	r.Refused = []int{0, 2, 1}
+	same(t, "nobody is left", p.Pick(r, loads(0, 0, 0)), None)
 }
