@@ -100,7 +100,9 @@ func (s *Set) JSON(w io.Writer) error {
 		Pairs  []jsonPair `json:"pairs"`
 		Split  *jsonSplit `json:"split"` // null: not asked
 		Costs  []jsonCost `json:"router_cost"`
-	}{schema, s.Dir, s.Seeds, arms, pairsJSON(s), split, s.costsJSON()})
+		// Classes are those of the load; none: it is all alike.
+		Classes []jsonClass `json:"classes"`
+	}{schema, s.Dir, s.Seeds, arms, pairsJSON(s), split, s.costsJSON(), s.classesJSON()})
 }
 
 // jsonSplit has the differences between the parts of one run.
@@ -109,9 +111,11 @@ type jsonSplit struct {
 	Pairs []jsonPair `json:"pairs"`
 }
 
-func pairsJSON(s *Set) []jsonPair {
+func pairsJSON(s *Set) []jsonPair { return jsonPairs(s.Pairs()) }
+
+func jsonPairs(list []Pair) []jsonPair {
 	pairs := []jsonPair{}
-	for _, p := range s.Pairs() {
+	for _, p := range list {
 		j := jsonPair{
 			Metric: p.Metric.Name, Agg: p.Agg.String(), Unit: p.Metric.Unit(), Base: p.Base, Arm: p.Arm,
 			BaseMean: number(p.BaseMean), ArmMean: number(p.ArmMean), Ratio: number(math.NaN()), Difference: number(math.NaN()),

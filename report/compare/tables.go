@@ -18,10 +18,11 @@ type Table struct {
 	Rows        [][]string
 }
 
-// Tables are the parts that there are: the figures of the arms, those of their pools, what differs, the knees,
-// what a router costs, and what a canary would have said.
+// Tables are the parts that there are: the figures of the arms, those of their pools, what differs, the same of
+// the classes of the load, the knees, what a router costs, and what a canary would have said.
 func (s *Set) Tables() []Table {
-	out := []Table{s.figures(), s.pool(), s.changes(), s.kneeTable(), s.costTable()}
+	out := append([]Table{s.figures(), s.pool(), s.changes()}, s.classTables()...)
+	out = append(out, s.kneeTable(), s.costTable())
 	if s.Split != nil {
 		out = append(out, s.Split.table(s))
 	}

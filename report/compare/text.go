@@ -33,6 +33,7 @@ func (s *Set) Text(w io.Writer) error {
 	s.knees(&b)
 	s.invalid(&b)
 	s.differences(&b)
+	s.classes(&b)
 	s.costs(&b)
 	if s.Split != nil {
 		s.Split.text(&b, s)

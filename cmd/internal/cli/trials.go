@@ -188,7 +188,11 @@ func (t *trial) make(env *Env, live liveFlags) made {
 	if s.dispatcher.Interrupted() && lost == nil {
 		lost = exitf(exitInterrupted, "interrupted: %s holds what was recorded", s.dir)
 	}
-	whole, err := wholeTrial(&p, t.arm, judged(f, &p, slo))
+	r := judged(f, &p, slo)
+	if err := loadClasses(r, &p); err != nil {
+		return made{err: exitf(exitInternal, "the run can't be read back: %w", err)}
+	}
+	whole, err := wholeTrial(&p, t.arm, r)
 	if err != nil {
 		return made{err: exitf(exitInternal, "the run can't be read back: %w", errors.Join(err, lost))}
 	}
