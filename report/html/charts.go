@@ -249,31 +249,53 @@ func marks(names ...string) []legend {
 	return out
 }
 
-// waterfall draws where the time of requests went.
+// waterfall draws where the time of requests went: by the engines' account, and by what
+// the client and the server saw, if something is between them.
 func waterfall(r *render.Report) ([]Figure, error) {
-	s := &r.Spent
-	if s.N == 0 {
-		return nil, nil
+	var out []Figure
+	caption := fmt.Sprintf("Means over the %d successes with an account of the engine, and over the slowest 1 %% of them. Outside is the client's time minus the engine's.", r.Spent.N)
+	if d := r.Signs.DTTFT; d.N > 0 {
+		caption += fmt.Sprintf(" To the first token the client saw %s ms more than the engine (P10 %s, P90 %s).", number(d.P50/msNS), number(d.P10/msNS), number(d.P90/msNS))
 	}
-	mean, slow := plot.Bar{Name: "all", Text: number(s.E2E/msNS) + " ms"}, plot.Bar{Name: "slowest 1 %", Text: number(s.SlowE2E/msNS) + " ms"}
+	way := fmt.Sprintf("Means over the %d successes whose server says when its first token was, and over the slowest 1 %% of them, from the intended start to the end of the stream. "+
+		"Between client and server are d_ttft, up to the first token, and d_tail, from then on; what is negative has no bar.", r.Way.N)
+	for _, c := range []struct {
+		name, title, caption string
+		spent                *query.Spent
+		there                bool
+	}{
+		{"waterfall", "Where the time went", caption, &r.Spent, true},
+		{"way", "From client to server and back", way, &r.Way, r.Outside()},
+	} {
+		if c.spent.N == 0 || !c.there {
+			continue
+		}
+		f, err := parts(c.name, c.title, c.caption, c.spent)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+// parts draws a bar of all requests, and one of the slowest if they are not too few.
+func parts(name, title, caption string, s *query.Spent) (Figure, error) {
+	all, slow := plot.Bar{Name: "all", Text: number(s.E2E/msNS) + " ms"}, plot.Bar{Name: "slowest 1 %", Text: number(s.SlowE2E/msNS) + " ms"}
 	var names []string
 	t := table{Head: []string{"part", "mean ms", "slowest 1 %, ms"}}
 	for _, p := range s.Parts {
 		names = append(names, p.Name)
-		mean.Parts, slow.Parts = append(mean.Parts, p.Mean/msNS), append(slow.Parts, p.Slow/msNS)
+		all.Parts, slow.Parts = append(all.Parts, max(0, p.Mean/msNS)), append(slow.Parts, max(0, p.Slow/msNS))
 		t.add(p.Name, number(p.Mean/msNS), number(p.Slow/msNS))
 	}
-	mean.Names, slow.Names = names, names
-	c := plot.Bars{Title: "Where the time went", X: "ms a request", Rows: []plot.Bar{mean, slow}}
-	caption := fmt.Sprintf("Means over the %d successes with an account of the engine, and over the slowest 1 %% of them. Outside is the client's time minus the engine's.", s.N)
+	all.Names, slow.Names = names, names
+	c := plot.Bars{Title: title, X: "ms a request", Rows: []plot.Bar{all, slow}}
 	if s.SlowN < 4 {
 		c.Rows = c.Rows[:1]
-		caption = fmt.Sprintf("Means over the %d successes with an account of the engine; too few to speak of the slowest 1 %%. Outside is the client's time minus the engine's.", s.N)
+		caption = strings.Replace(caption, ", and over the slowest 1 % of them", "; too few to speak of the slowest 1 %", 1)
 	}
-	if d := r.Signs.DTTFT; d.N > 0 {
-		caption += fmt.Sprintf(" To the first token the client saw %s ms more than the engine (P10 %s, P90 %s).", number(d.P50/msNS), number(d.P10/msNS), number(d.P90/msNS))
-	}
-	f, err := draw("waterfall", caption, c.WriteSVG)
+	f, err := draw(name, caption, c.WriteSVG)
 	f.Table, f.Legend = t, marks(names...)
-	return []Figure{f}, err
+	return f, err
 }

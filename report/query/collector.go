@@ -37,6 +37,7 @@ var columns = []string{
 	"server_e2e", "server_preempted", "server_spent_frontend", "server_spent_queue", "server_spent_prefill",
 	"server_spent_decode", "server_spent_interference", "server_spent_transfer",
 	"permitted", "closed", "wrote", "replica", "http_status", "server_attempts", "server_decode", "d_tail",
+	"conn", "server_ttft", "server_prefill",
 }
 
 // itlAfter is the metric that itl is printed behind.
@@ -56,6 +57,7 @@ type collector struct {
 	gaps    gaps
 	itl     *stats.Hist
 	spent   spender
+	way     spender
 	joins   joins
 	steps   triggers
 	departs departures
@@ -72,8 +74,8 @@ func newCollector(dir string, m record.Manifest) *collector {
 	c := &collector{
 		f:       Figures{Dir: dir, Manifest: m, LastSent: clock.Never},
 		samples: make([]stats.Sample, len(perRequest)), series: make([]stats.Series, len(perRequest)), placed: assigned{},
-		checks: checks{window: m.Window},
-		warm:   clock.Never, first: math.MaxInt64, last: clock.Never, end: clock.Never,
+		checks: checks{window: m.Window}, spent: spender{parts: parts}, way: spender{parts: legs},
+		warm: clock.Never, first: math.MaxInt64, last: clock.Never, end: clock.Never,
 	}
 	if m.Counts != nil {
 		c.expect(max(0, m.Counts.Scheduled))
@@ -205,7 +207,8 @@ func (c *collector) success(r *record.Request) {
 	if r.ServerQueue != record.Null {
 		c.queue.Add(r.ServerQueue)
 	}
-	c.spent.add(r)
+	c.spent.account(r)
+	c.way.travel(r)
 	c.joins.add(r)
 	c.gaps.add(r)
 }
@@ -227,7 +230,7 @@ func (c *collector) finish() *Figures {
 	if c.end.Known() {
 		f.Span = c.end.Sub(f.Start)
 	}
-	f.Spent, f.Joined = c.spent.finish(), c.joins.finish()
+	f.Spent, f.Way, f.Joined = c.spent.finish(), c.way.finish(), c.joins.finish()
 	f.Triggers, f.StepIndex = c.steps.finish(), c.steps.indexed()
 	f.Assigned = c.placed.finish()
 	f.Timeline = c.lines.finish()

@@ -82,6 +82,9 @@ type Figures struct {
 	Drafts Drafts
 	// Spent is where the time went.
 	Spent Spent
+	// Way is where it went as the client and the server see it, until the end of the
+	// stream: of successes whose server says when its first token was.
+	Way Spent
 	// Joined is what is known of the successes at the server.
 	Joined Joined
 	// Engines is what the engines told of themselves.

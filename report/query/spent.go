@@ -28,12 +28,15 @@ const slowShare = 0.01
 // SpentQueue is the name of the part that is waiting for the first step.
 const SpentQueue = "queue"
 
-// parts are the causes, in the order in which a request meets them. The last one
-// is what the engine knows nothing of.
-var parts = []struct {
+// part is one that requests have, in nanoseconds.
+type part struct {
 	name string
 	of   func(r *record.Request) int64
-}{
+}
+
+// parts are the causes, in the order in which a request meets them. The last one
+// is what the engine knows nothing of.
+var parts = []part{
 	{"front end", func(r *record.Request) int64 { return r.ServerSpentFrontEnd }},
 	{SpentQueue, func(r *record.Request) int64 { return r.ServerSpentQueue }},
 	{"prefill", func(r *record.Request) int64 { return r.ServerSpentPrefill }},
@@ -44,24 +47,61 @@ var parts = []struct {
 	{"outside", func(r *record.Request) int64 { return r.E2E() - r.ServerE2E }},
 }
 
-// spender sums up where the time went.
-type spender struct {
-	top *stats.Top // nil until there is something
-	row []float64
+// legs are the parts of the way of a request and its answer, as the client and the server
+// see them: what the client did, the server's own times, and what is between the two. They
+// sum to the time from the intended start to the end of the stream.
+var legs = []part{
+	{"earlier attempts", func(r *record.Request) int64 { return known64(r.Prior()) }},
+	{"lag", func(r *record.Request) int64 { return known64(r.Lag()) }},
+	{"client queue", func(r *record.Request) int64 { return known64(r.ClientQueue()) }},
+	{"connect", func(r *record.Request) int64 { return known64(r.Connect()) }},
+	{"upload", func(r *record.Request) int64 { return known64(r.Upload()) }},
+	{"d_ttft", func(r *record.Request) int64 { return r.DTTFT }},
+	{"front end", (*record.Request).ServerFrontEnd},
+	{SpentQueue, func(r *record.Request) int64 { return r.ServerQueue }},
+	{"prefill", func(r *record.Request) int64 { return r.ServerPrefill }},
+	{"decode", func(r *record.Request) int64 { return r.ServerE2E - r.ServerTTFT }},
+	{"d_tail", func(r *record.Request) int64 { return r.DTail }},
 }
 
-// add takes a success.
-func (s *spender) add(r *record.Request) {
-	if r.ServerSpentQueue == record.Null || r.ServerE2E == record.Null {
-		return
+// known64 is 0 for what a request did not meet, such as a cap or a new connection.
+func known64(v int64) int64 {
+	if v == record.Null {
+		return 0
 	}
+	return v
+}
+
+// spender sums up where the time went.
+type spender struct {
+	parts []part
+	top   *stats.Top // nil until there is something
+	row   []float64
+}
+
+// account takes a success of which the engine says where its time went.
+func (s *spender) account(r *record.Request) {
+	if r.ServerSpentQueue != record.Null && r.ServerE2E != record.Null {
+		s.add(r, r.E2E())
+	}
+}
+
+// travel takes a success of which the server says when its first token was.
+func (s *spender) travel(r *record.Request) {
+	if r.DTail != record.Null && r.ServerFrontEnd() != record.Null && r.Done.Known() {
+		s.add(r, r.Done.Sub(r.Intended).Nanoseconds())
+	}
+}
+
+// add takes a success that took so long.
+func (s *spender) add(r *record.Request, whole int64) {
 	if s.top == nil {
-		s.top, s.row = stats.NewTop(len(parts)), make([]float64, len(parts))
+		s.top, s.row = stats.NewTop(len(s.parts)), make([]float64, len(s.parts))
 	}
-	for i, p := range parts {
+	for i, p := range s.parts {
 		s.row[i] = float64(p.of(r))
 	}
-	s.top.Add(r.E2E(), s.row)
+	s.top.Add(whole, s.row)
 }
 
 func (s *spender) finish() Spent {
@@ -71,7 +111,7 @@ func (s *spender) finish() Spent {
 	n := s.top.N()
 	out := Spent{N: n, SlowN: int64(slowShare*float64(n) + 0.999)}
 	all, slow := s.top.Mean(n), s.top.Mean(out.SlowN)
-	for i, p := range parts {
+	for i, p := range s.parts {
 		out.Parts = append(out.Parts, Part{Name: p.name, Mean: all[i], Slow: slow[i]})
 		out.E2E += all[i]
 		out.SlowE2E += slow[i]

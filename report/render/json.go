@@ -44,6 +44,7 @@ type jsonReport struct {
 	Engines     *jsonEngines          `json:"engines"`
 	Drafts      jsonDrafts            `json:"drafts"`
 	Spent       *jsonSpent            `json:"spent"`
+	Way         *jsonSpent            `json:"way"` // null in one process
 	Server      *jsonServer           `json:"server"`
 	Sessions    *jsonSessions         `json:"sessions"`
 	Triggers    []jsonTrigger         `json:"triggers"`
@@ -122,7 +123,7 @@ func Object(r *Report) any {
 		Metrics:  metricsJSON(r.Figures), Exploratory: exploratoryJSON(r.Exploratory),
 		Classes:  r.classesJSON(),
 		Replicas: r.replicasJSON(), OtherReps: r.OtherReplicas,
-		Spent:    spentJSON(&r.Spent),
+		Spent: spentJSON(&r.Spent), Way: r.wayJSON(),
 		Server:   r.joinedJSON(),
 		Engines:  r.enginesJSON(),
 		Sessions: r.sessionsJSON(),

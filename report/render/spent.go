@@ -14,12 +14,18 @@ func fewSlow(s *query.Spent) bool { return s.N < stats.MinN(0.99) }
 // spent writes where the time of the successes went. Causes that took none are
 // left out.
 func (r *Report) spent(b *strings.Builder) {
-	s := &r.Spent
+	spentText(b, "where e2e went", &r.Spent)
+	if r.Outside() {
+		spentText(b, "client to server", &r.Way)
+	}
+}
+
+func spentText(b *strings.Builder, title string, s *query.Spent) {
 	if s.N == 0 {
 		return
 	}
 	slow := !fewSlow(s)
-	fmt.Fprintf(b, "%-16s %10s %8s", "where e2e went", "mean "+unitName, "share")
+	fmt.Fprintf(b, "%-16s %10s %8s", title, "mean "+unitName, "share")
 	if slow {
 		fmt.Fprintf(b, " %14s %8s", "slowest 1 %", "share")
 	}
@@ -28,9 +34,9 @@ func (r *Report) spent(b *strings.Builder) {
 		if p.Mean == 0 && p.Slow == 0 {
 			continue
 		}
-		fmt.Fprintf(b, "  %-14s %10s %8s", p.Name, cell(p.Mean/unitNS), shareText(p.Mean, s.E2E))
+		fmt.Fprintf(b, "  %-14s %10s %8s", p.Name, signed(p.Mean/unitNS), shareText(p.Mean, s.E2E))
 		if slow {
-			fmt.Fprintf(b, " %14s %8s", cell(p.Slow/unitNS), shareText(p.Slow, s.SlowE2E))
+			fmt.Fprintf(b, " %14s %8s", signed(p.Slow/unitNS), shareText(p.Slow, s.SlowE2E))
 		}
 		b.WriteByte('\n')
 	}
@@ -62,6 +68,14 @@ type jsonPart struct {
 	Share        *float64 `json:"share"`
 	Slowest      float64  `json:"slowest_mean"`
 	SlowestShare *float64 `json:"slowest_share"`
+}
+
+// wayJSON is of runs with something between the client and the server.
+func (r *Report) wayJSON() *jsonSpent {
+	if !r.Outside() {
+		return nil
+	}
+	return spentJSON(&r.Way)
 }
 
 func spentJSON(s *query.Spent) *jsonSpent {
