@@ -83,6 +83,7 @@ func TestHerding(t *testing.T) {
 		want := min(herdRate*age.Seconds(), inFlight)
 		for _, routers := range []int{1, 4} {
 			got := herd{"least-reported:tie=first", routers, age, false}.run(t, length)
+			t.Logf("reports every %v, %d routers: replicas differ by %.1f, min(rate*age, in flight) is %.0f", age, routers, got, want)
 			if got < 0.9*want || got > 1.5*want {
 				t.Errorf("reports every %v, %d routers: replicas differ by %.0f, want about %.0f", age, routers, got, want)
 			}

@@ -90,3 +90,62 @@ func erlangC(c int, a float64) float64 {
 	term *= float64(c) / (float64(c) - a)
 	return term / (sum + term)
 }
+
+// meanWait is that of n Poisson requests at one replica which serves one at a time and is
+// busy for a part rho of the time, in mean services. Services are exponential, or, with a
+// squared coefficient of variation cv2 above 1, a mixture of two exponentials with equal
+// shares of the work.
+func meanWait(t *testing.T, rho, cv2 float64, n int) float64 {
+	t.Helper()
+	const unit, meanSteps = time.Millisecond, 10
+	p := (1 + math.Sqrt((cv2-1)/(cv2+1))) / 2
+	lengths, kinds := rng.New(5, "lengths", 0), rng.New(5, "kinds", 0)
+	out := make([]int, n)
+	service := 0.0
+	for i := range out {
+		mean := meanSteps / (2 * p)
+		if kinds.Float64() >= p {
+			mean = meanSteps / (2 * (1 - p))
+		}
+		out[i] = max(1, int(math.Round(mean*lengths.Exp())))
+		service += float64(out[i]) * unit.Seconds() / float64(n)
+	}
+	loop := clock.NewVirtual()
+	c := config(t, loop, 1, "round-robin")
+	c.Engine.MaxNumSeqs, c.Step = 1, steptime.Shared(flat(unit))
+	pool := build(t, c)
+	gaps := rng.New(5, "gaps", 0)
+	var when, wait float64
+	for i := range out {
+		when += gaps.Exp() * service / rho
+		r := request(uint64(i), 1, out[i])
+		at(loop, time.Duration(when*1e9), clock.RankArrival, r.Seq, func() {
+			pool.Start(r, waitSink(func(ns int64) { wait += float64(ns) / 1e9 / float64(n) }))
+		})
+	}
+	loop.Run()
+	return wait / service
+}
+
+// By Pollaczek and Khinchine requests wait for r/(1-r) * (1+c)/2 services on average, c
+// being the squared coefficient of variation of these. The wait comes to three services at
+// a load of 0.75 if they are exponential, and at 0.545 if c is 4.
+func TestHeavyTailsKneeSooner(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	for _, c := range []struct{ cv2, want float64 }{{1, 0.75}, {4, 6. / 11}} {
+		lo, hi := 0.3, 0.95
+		for range 7 {
+			if mid := (lo + hi) / 2; meanWait(t, mid, c.cv2, 25_000) < 3 {
+				lo = mid
+			} else {
+				hi = mid
+			}
+		}
+		t.Logf("CV² %g: the wait is three services at a load of %.3f, by theory %.3f", c.cv2, (lo+hi)/2, c.want)
+		if math.Abs((lo+hi)/2-c.want) > 0.04 {
+			t.Errorf("CV² %g: knee at %.3f, want %.3f", c.cv2, (lo+hi)/2, c.want)
+		}
+	}
+}

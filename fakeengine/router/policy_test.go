@@ -109,12 +109,12 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestBallsIntoBins puts n requests that never end onto n replicas. The fullest
-// then holds about ln n/ln ln n requests at random, and ln ln n/ln 2 + O(1) with
-// two choices (Mitzenmacher 2001); a full scan is even.
+// TestBallsIntoBins puts n requests that never end onto n replicas. The fullest then holds
+// about ln n/ln ln n requests at random, and ln ln n/ln 2 + O(1) with two choices
+// (Mitzenmacher 2001), so that 256 times as many replicas add about one; a full scan is
+// even.
 func TestBallsIntoBins(t *testing.T) {
-	const n = 4096 // ln n/ln ln n = 3.9, ln ln n/ln 2 = 3.1
-	fullest := func(spec string) int {
+	fullest := func(spec string, n int) int {
 		f, err := router.NewFleet(build(t, spec, 3), n, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -126,8 +126,20 @@ func TestBallsIntoBins(t *testing.T) {
 		}
 		return most
 	}
-	random, two, four, all := fullest("random"), fullest("p2c"), fullest("p2c:d=4"), fullest("least-outstanding")
-	if !(random >= 5 && two <= 4 && four <= 3 && all == 1) {
-		t.Errorf("fullest replica: random %d, p2c %d, d=4 %d, least-outstanding %d", random, two, four, all)
+	var grown [2][]int
+	for _, n := range []int{256, 4096, 65536} {
+		random, two, four := fullest("random", n), fullest("p2c", n), fullest("p2c:d=4", n)
+		grown[0], grown[1] = append(grown[0], random), append(grown[1], two)
+		theory, theory2 := math.Log(float64(n))/math.Log(math.Log(float64(n))), math.Log(math.Log(float64(n)))/math.Ln2
+		t.Logf("%5d replicas: random %d (ln n/ln ln n = %.1f), two choices %d (ln ln n/ln 2 = %.1f), four %d", n, random, theory, two, theory2, four)
+		if float64(random) < theory || float64(two) < theory2-1 || float64(two) > theory2+1.5 || four > two {
+			t.Errorf("%d replicas: random %d, two choices %d, four %d", n, random, two, four)
+		}
+	}
+	if grown[1][2] > grown[1][0]+1 || grown[0][2] < grown[0][0]+2 {
+		t.Errorf("from 256 to 65536 replicas the fullest grows to %v at random, and to %v with two choices", grown[0], grown[1])
+	}
+	if all := fullest("least-outstanding", 256); all != 1 {
+		t.Errorf("a full scan leaves %d at one", all)
 	}
 }

@@ -193,6 +193,7 @@ func TestFindKneeOfMG1(t *testing.T) {
 	if k.Outcome != OK || k.Lo > want || k.Hi < want || math.Abs(k.Rate/want-1) > 0.05 {
 		t.Errorf("%s %.4f [%.4f, %.4f], want %.4f", k.Outcome, k.Rate, k.Lo, k.Hi, want)
 	}
+	t.Logf("CV² 4: knee at %.3f [%.3f, %.3f], by the law %.3f", k.Rate, k.Lo, k.Hi, want)
 	// With CV² of 1 the mixture is exponential, and the knee that of M/M/1.
 	if a, b := hyperOf(1+1e-9).tail(0.7, 2), 0.7*math.Exp(-0.3*2); math.Abs(a/b-1) > 1e-3 {
 		t.Errorf("P(W > 2) of M/M/1: %v, want %v", a, b)
