@@ -96,6 +96,9 @@ func (r *Report) warnJoined(warn func(format string, args ...any)) {
 			percentOf(query.Ratio{Part: missing, Whole: j.Successes}), j.Missing, j.Ambiguous, j.Unlike,
 			cell(j.With.Mean/unitNS), unitName, cell(j.Without.Mean/unitNS), unitName)
 	}
+	if n := m.Counters["otlp_spans_by_request_id"]; n > 0 {
+		warn("%d spans came in traces of their own and were found by X-Request-Id: the router does not pass on traceparent, and its own spans cannot be joined", n)
+	}
 	if failed := r.Failed(); float64(failed) > (1-fullCoverage)*float64(r.Scheduled) {
 		warn("failed requests have no span: what the way cost them is not in the differences (%d of %d)", failed, r.Scheduled)
 	}

@@ -3,7 +3,9 @@
 // server says of a request can be held against what the client saw.
 //
 // Spans are told apart by trace id. The receiver knows the ids of the run because it
-// sees each attempt start (Watch); spans of other traces are counted and forgotten. It
+// sees each attempt start (Watch); spans of other traces are counted and forgotten, but
+// for those of engines whose request id holds the id of a trace of the run: a router that
+// starts a trace of its own may still pass X-Request-Id on. It
 // reads the dialects of vLLM, SGLang, TensorRT-LLM and goodput serve for engines, and
 // any span of kind server or client as that of a router.
 //

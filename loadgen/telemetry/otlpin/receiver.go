@@ -23,6 +23,7 @@ const (
 	maxPerTrace = 1 << 9  // of one trace; engines may send one for each token
 	maxForeign  = 1 << 10 // trace ids a shard that are remembered, to tell who was early
 	maxChain    = 1 << 6  // parents that are followed
+	maxName     = 1 << 8  // bytes of a request's name that is searched for a trace
 )
 
 // Receiver holds the spans of a run. It may be used from several goroutines.
@@ -31,6 +32,7 @@ type Receiver struct {
 	room  atomic.Int64 // spans that may still be kept
 
 	kept, foreign, early, duplicate, badID, overCapacity atomic.Int64
+	byName                                               atomic.Int64
 	refused                                              atomic.Int64
 
 	// engines and routers count traces that have a span of the kind.
@@ -108,6 +110,7 @@ func (r *Receiver) take(in *collector.ExportTraceServiceRequest) {
 	if r.forward != nil {
 		r.forward(in.GetResourceSpans())
 	}
+	named := false
 	for _, rs := range in.GetResourceSpans() {
 		service := serviceName(rs.GetResource())
 		for _, ss := range rs.GetScopeSpans() {
@@ -118,10 +121,15 @@ func (r *Receiver) take(in *collector.ExportTraceServiceRequest) {
 					continue
 				}
 				id := [16]byte(sp.GetTraceId())
-				if !r.expected(id) {
-					continue
-				}
 				span := read(sp)
+				if !r.has(id) {
+					// Who starts a trace of its own may have passed on the request's name.
+					if span.TraceID, named = r.traceNamed(span.RequestID); !named {
+						r.stranger(id)
+						continue
+					}
+					r.byName.Add(1)
+				}
 				span.Service = service
 				r.keep(&span)
 			}
@@ -129,19 +137,43 @@ func (r *Receiver) take(in *collector.ExportTraceServiceRequest) {
 	}
 }
 
-// expected reports whether the trace is of this run, and counts the span otherwise.
-func (r *Receiver) expected(id [16]byte) bool {
+// has reports whether the trace is of this run.
+func (r *Receiver) has(id [16]byte) bool {
 	s := r.of(id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.traces[id] != nil {
-		return true
-	}
+	return s.traces[id] != nil
+}
+
+// stranger counts a span of a trace that is not of this run.
+func (r *Receiver) stranger(id [16]byte) {
+	s := r.of(id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	r.foreign.Add(1)
 	if n, known := s.foreign[id]; known || len(s.foreign) < maxForeign {
 		s.foreign[id] = n + 1
 	}
-	return false
+}
+
+// traceNamed is the trace of this run that the name of a request holds, as X-Request-Id
+// does and what engines make of it (cmpl-…-0): the only one that is spelled in it.
+func (r *Receiver) traceNamed(name string) (id [16]byte, ok bool) {
+	const digits = 2 * len(id)
+	if len(name) > maxName {
+		return id, false
+	}
+	for i := 0; i+digits <= len(name); i++ {
+		var at [16]byte
+		if n, err := hex.Decode(at[:], []byte(name[i:i+digits])); err != nil || n != len(at) || !r.has(at) {
+			continue
+		}
+		if ok && at != id {
+			return id, false
+		}
+		id, ok = at, true
+	}
+	return id, ok
 }
 
 func (r *Receiver) keep(span *record.Span) {
@@ -233,7 +265,7 @@ func (r *Receiver) Finish() ([]record.Span, map[string]int64) {
 	})
 	return all, map[string]int64{
 		"otlp_spans": r.kept.Load(), "otlp_spans_foreign": r.foreign.Load(), "otlp_spans_early": r.early.Load(),
-		"otlp_spans_duplicate": r.duplicate.Load(), "otlp_spans_bad_id": r.badID.Load(),
+		"otlp_spans_by_request_id": r.byName.Load(), "otlp_spans_duplicate": r.duplicate.Load(), "otlp_spans_bad_id": r.badID.Load(),
 		"otlp_spans_over_capacity": r.overCapacity.Load(), "otlp_bodies_refused": r.refused.Load(),
 		"otlp_spans_unplaced": unplaced, "otlp_spans_orphaned": orphaned,
 	}

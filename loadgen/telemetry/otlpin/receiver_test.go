@@ -171,6 +171,50 @@ func TestPlacesSpansOfSeveralAttempts(t *testing.T) {
 	}
 }
 
+// A router that starts traces of its own may still pass on the name of a request, which
+// holds the trace of its attempt. A name that fits nothing, or two, tells nothing.
+func TestFindsByTheRequestIDWhatIsInAnotherTrace(t *testing.T) {
+	other := [16]byte{9, 9}
+	own, second := hex.EncodeToString(ourTrace[:]), hex.EncodeToString(other[:])
+	for _, c := range []struct {
+		name, id string
+		found    bool
+	}{
+		{"of completions", "cmpl-" + own + "-0", true},
+		{"behind a prefix", "run1-" + own, true},
+		{"in capitals", "cmpl-" + strings.ToUpper(own), true},
+		{"of another run", "cmpl-" + hex.EncodeToString(bytes.Repeat([]byte{5}, 16)), false},
+		{"cut short", "cmpl-" + own[:31], false},
+		{"of two", own + "-" + second, false},
+		{"too long to look at", own + strings.Repeat("x", maxName), false},
+		{"none", "", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := New()
+			r.Expect(ourTrace, ourSpan, 0)
+			r.Expect(other, [8]byte{8}, 0)
+			sp := vllm(1, [8]byte{77}, "old")
+			sp.TraceId = bytes.Repeat([]byte{6}, 16)
+			for _, a := range sp.Attributes {
+				if a.Key == "gen_ai.request.id" {
+					a.Value = str("", c.id).Value
+				}
+			}
+			r.take(export(sp))
+			spans, counters := r.Finish()
+			if !c.found {
+				if len(spans) != 0 || counters["otlp_spans_foreign"] != 1 || counters["otlp_spans_by_request_id"] != 0 {
+					t.Errorf("%d spans, %v", len(spans), counters)
+				}
+				return
+			}
+			if len(spans) != 1 || spans[0].TraceID != ourTrace || spans[0].Attempt != 0 || counters["otlp_spans_by_request_id"] != 1 || counters["otlp_spans_foreign"] != 0 {
+				t.Errorf("%+v, %v", spans, counters)
+			}
+		})
+	}
+}
+
 func TestCountsWhatItDoesNotKeep(t *testing.T) {
 	r := New()
 	early := [16]byte{42}
@@ -190,7 +234,7 @@ func TestCountsWhatItDoesNotKeep(t *testing.T) {
 	r.Expect(early, ourSpan, 0)
 	spans, got := r.Finish()
 	want := map[string]int64{
-		"otlp_spans": 2, "otlp_spans_foreign": 2, "otlp_spans_early": 1, "otlp_spans_duplicate": 1, "otlp_spans_bad_id": 3,
+		"otlp_spans": 2, "otlp_spans_foreign": 2, "otlp_spans_early": 1, "otlp_spans_by_request_id": 0, "otlp_spans_duplicate": 1, "otlp_spans_bad_id": 3,
 		"otlp_spans_over_capacity": 0, "otlp_bodies_refused": 0, "otlp_spans_unplaced": 0, "otlp_spans_orphaned": 1,
 	}
 	if d := cmp.Diff(want, got); d != "" || len(spans) != 2 {
