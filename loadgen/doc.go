@@ -54,7 +54,8 @@
 // # Faults of others
 //
 // FAULTS.md lists what load generators are known to measure wrongly, with what is done
-// here and the tests that show it.
+// here and the tests that show it; telemetry/PITFALLS.md does so for what can go wrong
+// when a client's times are held against a server's.
 //
 // # Dependencies
 //

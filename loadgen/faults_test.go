@@ -57,7 +57,7 @@ func (e example) missing(t *testing.T) string {
 	switch {
 	case text == "":
 		return "nothing of the name " + e.where
-	case e.test != "" && !strings.Contains(text, "\nfunc "+e.test+"(t *testing.T) {"):
+	case e.test != "" && !strings.Contains(text, "\nfunc "+e.test+"(t *testing.T) {") && !strings.Contains(text, "\nfunc "+e.test+"(b *testing.B) {"):
 		return "no test " + e.test + " in " + e.where
 	case e.test != "" && e.words != "":
 		text = text[strings.Index(text, "\nfunc "+e.test+"("):]
@@ -71,16 +71,23 @@ func (e example) missing(t *testing.T) string {
 	return ""
 }
 
-// Each fault that FAULTS.md lists names tests that exist.
+// Each fault that FAULTS.md lists names tests that exist, and each pitfall of PITFALLS.md.
 func TestFaultsHaveTheirTests(t *testing.T) {
-	text, err := os.ReadFile("FAULTS.md")
+	for _, name := range []string{"FAULTS.md", "telemetry/PITFALLS.md"} {
+		t.Run(name, func(t *testing.T) { haveTests(t, name) })
+	}
+}
+
+func haveTests(t *testing.T, name string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.FromSlash(name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	faults := 0
 	for line := range strings.Lines(string(text)) {
 		cells := strings.Split(strings.TrimSpace(line), " | ")
-		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| fault ") {
+		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| fault ") || strings.HasPrefix(line, "| pitfall ") {
 			continue
 		}
 		if len(cells) != 3 {

@@ -159,6 +159,19 @@ func TestJoinKnowsTheTwoClocks(t *testing.T) {
 	}
 }
 
+// An engine that scheduled a request again counts queue and prefill from then on, so that
+// they may be more than its time to the first token: the front end is then below 0, for
+// all to see, and what is between client and server stays as it is.
+func TestJoinOfAPreempted(t *testing.T) {
+	r := joinAll(answered(), engineSpan(1, 0, 120, 11, func(s *Span) { s.Queue, s.Decode = 40e6, Null }))
+	if r.Spans != SpanJoined || r.DTTFT != 20e6 || r.ServerFrontEnd() != -25e6 {
+		t.Errorf("match %d d_ttft %d front end %d", r.Spans, r.DTTFT, r.ServerFrontEnd())
+	}
+	if sum := r.Lag() + r.Connect() + r.Upload() + r.DTTFT + r.ServerFrontEnd() + r.ServerQueue + r.ServerPrefill; sum != r.TTFT() {
+		t.Errorf("the parts sum to %d, ttft is %d", sum, r.TTFT())
+	}
+}
+
 func TestJoinOfSeparatePrefill(t *testing.T) {
 	r := joinAll(answered(), engineSpan(1, 0, 30, 1), engineSpan(2, 31, 111, 11))
 	if r.Spans != SpanJoined || r.ServerE2E != 110e6 || r.ServerTTFT != Null || r.DTTFT != Null || r.DE2E != 40e6 {
