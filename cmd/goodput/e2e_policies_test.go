@@ -62,7 +62,7 @@ func haproxyBefore(t *testing.T, rule, more, check string, servers ...string) st
 	return haproxy(t, strings.NewReplacer("RULE", rule, "SERVERS", list.String(), "MORE", more).Replace(haproxyRules))
 }
 
-func nginxBefore(t *testing.T, rule string, servers ...string) string {
+func nginxBefore(t testing.TB, rule string, servers ...string) string {
 	t.Helper()
 	var list strings.Builder
 	for _, a := range servers {

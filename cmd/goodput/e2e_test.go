@@ -186,7 +186,7 @@ func rows(t *testing.T, dir string) []record.Request {
 
 // nginx starts nginx with the configuration and returns the address that the
 // text's LISTEN stands for.
-func nginx(t *testing.T, config string) string {
+func nginx(t testing.TB, config string) string {
 	t.Helper()
 	dir := t.TempDir()
 	addr := freeAddr(t)
@@ -207,7 +207,7 @@ func nginx(t *testing.T, config string) string {
 	return addr
 }
 
-func freeAddr(t *testing.T) string {
+func freeAddr(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -217,7 +217,7 @@ func freeAddr(t *testing.T) string {
 	return l.Addr().String()
 }
 
-func waitFor(t *testing.T, addr string) {
+func waitFor(t testing.TB, addr string) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; {
 		c, err := net.Dial("tcp", addr)
