@@ -8,7 +8,7 @@ FUZZTIME ?= 10s
 export CGO_ENABLED = 0
 
 .DEFAULT_GOAL := help
-.PHONY: help screens build demo test race validate refit fuzz bench lint lint-full fmt dag e2e tidy ci clean
+.PHONY: help screens build demo test race validate refit fuzz bench lint lint-full fmt dag e2e nightly tidy ci clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -78,6 +78,10 @@ dag: ## check the direction of imports
 
 e2e: build ## end-to-end: nginx, HAProxy, DuckDB, tmux (see .ci/run for what they need)
 	GOODPUT_E2E=1 $(GO) test -count=1 -run TestE2E -v ./cmd/goodput
+
+nightly: build ## the routers that take long to install: Portkey (npm) and Caddy, where it is installed
+	cd .ci/portkey && npm install --no-audit --no-fund --no-package-lock --ignore-scripts --silent
+	GOODPUT_NIGHTLY=1 $(GO) test -count=1 -run TestNightly -v ./cmd/goodput
 
 tidy: ## fail if go.mod is not tidy
 	$(GO) mod tidy -diff

@@ -219,7 +219,7 @@ func freeAddr(t testing.TB) string {
 
 func waitFor(t testing.TB, addr string) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; {
+	for deadline := time.Now().Add(30 * time.Second); ; {
 		c, err := net.Dial("tcp", addr)
 		if err == nil {
 			c.Close()
