@@ -43,17 +43,18 @@ func (t *Top) N() int64 {
 // Mean is the mean of the n rows with the largest keys; nil if there are fewer, or
 // n is 0. Of rows with alike keys, some of which belong to them, it takes the mean.
 func (t *Top) Mean(n int64) []float64 {
-	left := float64(n)
+	left := n // whole rows: no rounding leaves a part of one to be found
 	sum := make([]float64, t.width)
 	t.descend(func(cell []float64) bool {
 		if cell[0] == 0 {
 			return true
 		}
-		share := min(1, left/cell[0])
+		taken := min(left, int64(cell[0]))
+		share := float64(taken) / cell[0]
 		for i := range sum {
 			sum[i] += share * cell[1+i]
 		}
-		left -= share * cell[0]
+		left -= taken
 		return left > 0
 	})
 	if left > 0 || n <= 0 {

@@ -53,3 +53,19 @@ func TestTopOfTooFew(t *testing.T) {
 		t.Error("a mean of rows that are not there")
 	}
 }
+
+// TestTopOfAlikeRows: any number of rows, up to all, has a mean, though all are alike.
+func TestTopOfAlikeRows(t *testing.T) {
+	top := NewTop(1)
+	for n := int64(1); n <= 200; n++ {
+		top.Add(1000, []float64{3})
+		for k := int64(1); k <= n; k++ {
+			if m := top.Mean(k); len(m) != 1 || math.Abs(m[0]-3) > 1e-9 {
+				t.Fatalf("the mean of %d of %d rows is %v", k, n, m)
+			}
+		}
+		if top.Mean(n+1) != nil {
+			t.Fatalf("%d rows have a mean of %d", n, n+1)
+		}
+	}
+}
