@@ -17,12 +17,15 @@ import (
 //	load    0.5*(1-min(w,128)/128)
 //	tokens  1-min(t,4194304)/4194304 of prompt tokens t in flight, this one's among them
 //	lora    1 loaded; 0.8 a slot is free; 0.6 waiting to be loaded; 0
+//	session 1 for the replica that had the session's request before; 0
 //
 // The default weights are those of its default profile. Stretching the queue scores
 // makes a single waiting request cost as much as a whole prefix hit of two thirds.
 type llmD struct {
 	named
-	queue, kv, prefix, active, load, tokens, lora float64
+	queue, kv, prefix, active, load, tokens, lora, session float64
+
+	bound map[uint64]int // sessions to replicas; nil: the weight is 0
 
 	index   approximate
 	precise bool
@@ -51,20 +54,25 @@ func llmDRule() rule {
 				{Name: "load", Default: "0", Help: "weight of load-aware-scorer"},
 				{Name: "tokens", Default: "0", Help: "weight of token-load-scorer"},
 				{Name: "lora", Default: "0", Help: "weight of lora-affinity-scorer"},
+				{Name: "session", Default: "0", Help: "weight of session-affinity-scorer"},
 				{Name: "index", Default: "approx", Help: "what prefix looks into: approx (prompts that it sent) or precise (what engines tell of their caches)"},
 				{Name: "capacity", Default: "31250", Help: fmt.Sprintf("blocks of %d tokens that approx remembers of each replica", llmDBlock)},
 				{Name: "variant", Default: "upstream", Help: "upstream, with the gaps and evictions of its approximate index, or fixed"},
 			},
 		},
 		build: func(a *args, seed uint64) Policy {
-			return &llmD{
+			p := &llmD{
 				queue: a.float("queue", 0, 1e6), kv: a.float("kv", 0, 1e6), prefix: a.float("prefix", 0, 1e6),
 				active: a.float("active", 0, 1e6), load: a.float("load", 0, 1e6), tokens: a.float("tokens", 0, 1e6),
-				lora:    a.float("lora", 0, 1e6),
+				lora: a.float("lora", 0, 1e6), session: a.float("session", 0, 1e6),
 				precise: a.choice("index", "approx", "precise") == "precise",
 				index:   approximate{most: a.int("capacity", 1, 1<<24), stride: 1, fixed: a.choice("variant", "upstream", "fixed") == "fixed"},
 				best:    best{rand: rng.New(seed, "router/llm-d", 0)}, named: a.named(),
 			}
+			if p.session > 0 {
+				p.bound = map[uint64]int{}
+			}
+			return p
 		},
 	}
 }
@@ -93,6 +101,7 @@ func (p *llmD) Pick(r *Request, up []Load) int {
 		least, most = min(least, up[i].Waiting), max(most, up[i].Waiting)
 		busiest = max(busiest, up[i].Outstanding)
 	}
+	bound := p.home(r)
 	p.best.none()
 	for i := range up {
 		l := &up[i]
@@ -103,9 +112,20 @@ func (p *llmD) Pick(r *Request, up []Load) int {
 		score += p.tokens * (1 - min(float64(l.Tokens+r.InTokens), 4194304)/4194304)
 		score += p.lora * loraScore(l.Adapter)
 		score += p.prefix * p.share(r, l, matched, i)
+		if l.ID == bound {
+			score += p.session
+		}
 		p.best.offer(i, -score)
 	}
 	return p.best.at
+}
+
+// home is the replica of r's session; None: it has none.
+func (p *llmD) home(r *Request) int {
+	if id, ok := p.bound[r.Session]; ok && r.Session != 0 {
+		return id
+	}
+	return None
 }
 
 // share is that of the prompt which a replica is thought to have cached.
@@ -152,6 +172,9 @@ func loraScore(s AdapterState) float64 {
 func (p *llmD) Placed(r *Request, id int) {
 	if !p.precise && p.prefix > 0 {
 		p.index.placed(r, id)
+	}
+	if p.bound != nil && r.Session != 0 {
+		p.bound[r.Session] = id
 	}
 }
 

@@ -38,8 +38,8 @@ func rules() []rule {
 		consistentHashRule(), boundedHashRule(), prefixHashRule(), maglevRule(),
 		cacheAwareRule(), leastKVRule(), kvQueueRule(), leastReportedRule(),
 		dynamoKVRule(), envoyLeastRequestRule(), envoyCSWRRRule(), llmDRule(), loraAffinityRule(),
-		stackQPSRule(), stackPrefixRule(), aibrixPrefixRule(), aibrixBalanceRule(),
-		litellmShuffleRule(), litellmLatencyRule(), litellmUsageRule(), litellmCostRule(), apimPriorityRule(), ptuSpilloverRule(),
+		stackQPSRule(), stackPrefixRule(), stackKVRule(), aibrixPrefixRule(), aibrixBalanceRule(),
+		litellmShuffleRule(), litellmLatencyRule(), litellmUsageRule(), litellmCostRule(), litellmBusyRule(), apimPriorityRule(), ptuSpilloverRule(),
 	}
 }
 
