@@ -10,6 +10,9 @@
 // that the session may have in flight is client_queue. A session ends when nothing of
 // it is in flight or to come, and is censored when the drain ends before that.
 //
+// Classes of one load differ in what their requests are promised and ask for, and a class
+// may be of sessions beside those of single requests (Class).
+//
 // Each step's prompt begins with the context of the one before, answer included. The
 // answer is quoted as planned, so that every server gets the same bytes and no cache
 // holds them, or (Config.Live) as the target made it: its text, if the target tells it
