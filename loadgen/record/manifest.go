@@ -67,14 +67,18 @@ const (
 // What the manifest says of the load: keys of Load, and counters of the requests that
 // found as many in flight as allowed when they were due.
 const (
-	LoadKind   = "kind"   // OpenLoop or ClosedLoop
-	LoadText   = "text"   // how requests arrive, for people
-	LoadOnCap  = "on_cap" // what becomes of those beyond LoadMost
-	LoadMost   = "max_concurrency"
-	LoadLive   = "closed_loop_sessions" // how many are live in a closed loop of sessions; none: it is not one
-	OpenLoop   = "open-loop"            // requests, or sessions, are due by a schedule
-	ClosedLoop = "closed-loop"          // they are due when others end: a slow server is offered less
-	Sweep      = "sweep"                // many open loops, of which trials.parquet tells
+	LoadKind  = "kind"   // OpenLoop or ClosedLoop
+	LoadText  = "text"   // how requests arrive, for people
+	LoadOnCap = "on_cap" // what becomes of those beyond LoadMost
+	// LoadFree names the classes whose requests were promised nothing, beside others whose
+	// were, separated by commas; LoadFreeSessions those whose sessions were not, either.
+	LoadFree         = "not_promised"
+	LoadFreeSessions = "not_promised_sessions"
+	LoadMost         = "max_concurrency"
+	LoadLive         = "closed_loop_sessions" // how many are live in a closed loop of sessions; none: it is not one
+	OpenLoop         = "open-loop"            // requests, or sessions, are due by a schedule
+	ClosedLoop       = "closed-loop"          // they are due when others end: a slow server is offered less
+	Sweep            = "sweep"                // many open loops, of which trials.parquet tells
 
 	CounterCapQueued  = "cap_queued"
 	CounterCapDropped = "cap_dropped"

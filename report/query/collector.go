@@ -3,6 +3,7 @@ package query
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"goodput/loadgen/clock"
 	"goodput/loadgen/record"
@@ -68,6 +69,7 @@ type collector struct {
 	last    clock.Time                // last scheduled arrival of the window
 	end     clock.Time                // last token of a success
 	probes  bool                      // the figures are those of the probes
+	free    []string                  // classes that were promised nothing
 }
 
 func newCollector(dir string, m record.Manifest) *collector {
@@ -77,10 +79,20 @@ func newCollector(dir string, m record.Manifest) *collector {
 		checks: checks{window: m.Window}, spent: spender{parts: parts}, way: spender{parts: legs},
 		warm: clock.Never, first: math.MaxInt64, last: clock.Never, end: clock.Never,
 	}
+	c.free = free(m, record.LoadFree)
 	if m.Counts != nil {
 		c.expect(max(0, m.Counts.Scheduled))
 	}
 	return c
+}
+
+// free are the classes of a run that were promised nothing where others were, by the key
+// of the manifest.
+func free(m record.Manifest, key string) []string {
+	if m.Load[key] == "" {
+		return nil
+	}
+	return strings.Split(m.Load[key], ",")
 }
 
 // expect makes room for so many requests, where there will be any value at all: in a
@@ -131,6 +143,9 @@ func (c *collector) add(r *record.Request) error {
 		f.Sent++
 		// Of a retry the instant at which a first attempt as late would have left.
 		f.LastSent = max(f.LastSent, r.Intended+clock.Time(r.Lag()))
+	}
+	if r.Outcome != record.Canceled && slices.Contains(c.free, r.Class) {
+		f.Free++
 	}
 	if r.SLOMet != record.Unknown {
 		f.SLO = true

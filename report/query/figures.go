@@ -63,6 +63,9 @@ type Figures struct {
 	// are all but the censored ones and those given up on purpose. SLO is false when no SLO was given.
 	SLO         bool
 	Met, Judged int64
+	// Free are requests of classes that were promised nothing where others were, but for
+	// those given up on purpose.
+	Free int64
 	// Span is the time from the start of the window to the last token; PromptTokens and
 	// OutputTokens are those of successes.
 	Span                       time.Duration

@@ -62,14 +62,18 @@ func (f *Figures) Goodput() (rate float64, ok bool) {
 }
 
 // Attainment is the share of requests that met the objective. A request that was cut off
-// is a miss; one that was given up on purpose was promised nothing any more.
+// is a miss; one that was given up on purpose was promised nothing any more, and one of a
+// class without an SLO nothing at all.
 func (f *Figures) Attainment() (share float64, ok bool) {
-	stayed := f.Scheduled - f.Outcomes[record.Canceled]
-	if !f.SLO || stayed == 0 || f.Judged == 0 {
+	promised := f.Promised()
+	if !f.SLO || promised == 0 || f.Judged == 0 {
 		return 0, false
 	}
-	return float64(f.Met) / float64(stayed), true
+	return float64(f.Met) / float64(promised), true
 }
+
+// Promised is the number of requests that an SLO was for to the end.
+func (f *Figures) Promised() int64 { return f.Scheduled - f.Outcomes[record.Canceled] - f.Free }
 
 // Throughput is output tokens of successes per second, from the start of the window to
 // the last token.

@@ -27,6 +27,8 @@ type Sessions struct {
 	// and those of which it is unknown. SLO is false when none was judged.
 	SLO         bool
 	Met, Judged int64
+	// Free are those of classes that were promised nothing where others were.
+	Free int64
 	// Metrics are those of sessions that began in the run and completed: sct, model_time, wait_time, session_lag;
 	// and turn_response, of all turns that came to their end.
 	Metrics []Metric
@@ -88,6 +90,7 @@ const (
 // sessionReader accumulates Sessions.
 type sessionReader struct {
 	Sessions
+	free           []string // classes that were promised nothing
 	samples        []stats.Sample
 	turns          stats.Sample
 	slowdown       ratios
@@ -115,6 +118,7 @@ func (r *ratios) summary() stats.Summary { return scale(r.Summary(), 1/perRatio)
 // readSessions computes the figures of the run's sessions.
 func readSessions(run *record.Run) (Sessions, error) {
 	r := sessionReader{
+		free:    free(run.Manifest, record.LoadFreeSessions),
 		samples: make([]stats.Sample, len(sessionMetrics)),
 		bySteps: make([]stats.Sample, len(byStepCount)), byTur: make([]stats.Sample, len(byTurn)),
 		tenants: map[string]*tenantReader{}, crowd: map[string]bool{},
@@ -129,6 +133,9 @@ func readSessions(run *record.Run) (Sessions, error) {
 func (r *sessionReader) add(s *record.Session) error {
 	r.N++
 	r.Outcomes[s.Outcome]++
+	if slices.Contains(r.free, s.Class) {
+		r.Free++
+	}
 	r.Threads += int64(s.Threads)
 	r.Steps += int64(s.StepsPlanned)
 	r.StepsOK += int64(s.StepsOK)

@@ -74,7 +74,7 @@ func (r *Report) sloText() string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: attainment %.2f %%", r.SLO, 100*all)
-	if r.Judged < r.Scheduled-r.Outcomes[record.Canceled] {
+	if r.Judged < r.Promised() {
 		fmt.Fprintf(&b, " (%.2f %% without the unfinished)", 100*without)
 	}
 	if g, ok := r.goodput(); ok {

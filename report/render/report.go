@@ -41,8 +41,7 @@ func (r *Report) attainment() (all, without float64, ok bool) {
 		return 0, 0, false
 	}
 	// Who left on purpose was promised nothing any more.
-	stayed := r.Scheduled - r.Outcomes[record.Canceled]
-	return float64(r.Met) / float64(stayed), float64(r.Met) / float64(r.Judged), true
+	return float64(r.Met) / float64(r.Promised()), float64(r.Met) / float64(r.Judged), true
 }
 
 // closed reports whether the load was a closed loop, which has no offered rate of its

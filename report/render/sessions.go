@@ -56,7 +56,7 @@ func (r *Report) sessions(b *strings.Builder) {
 	if s.SLO {
 		fmt.Fprintf(b, "  SLO of sessions: %d of %d judged met it", s.Met, s.Judged)
 		if rate, ok := r.sessionGoodput(); ok {
-			fmt.Fprintf(b, ", attainment %s of all %d, %s sessions/s", percent(s.N > 0, r.sessionAttainment), s.N, cell(rate))
+			fmt.Fprintf(b, ", attainment %s of all %d, %s sessions/s", percent(s.N > s.Free, r.sessionAttainment), s.N-s.Free, cell(rate))
 		}
 		b.WriteByte('\n')
 	}
@@ -64,8 +64,10 @@ func (r *Report) sessions(b *strings.Builder) {
 	r.tenants(b)
 }
 
-// sessionAttainment is the share of scheduled sessions that met their SLO.
-func (r *Report) sessionAttainment() float64 { return float64(r.Sessions.Met) / float64(r.Sessions.N) }
+// sessionAttainment is the share of scheduled sessions with an SLO that met it.
+func (r *Report) sessionAttainment() float64 {
+	return float64(r.Sessions.Met) / float64(r.Sessions.N-r.Sessions.Free)
+}
 
 // sessionGoodput is those sessions per second of the window.
 func (r *Report) sessionGoodput() (float64, bool) {
@@ -198,7 +200,7 @@ func (r *Report) sessionsJSON() *jsonSessions {
 		Goodput: maybe(r.sessionGoodput()),
 	}
 	if s.SLO {
-		out.Met, out.Judged, out.Attainment = &s.Met, &s.Judged, maybe(r.sessionAttainment(), s.N > 0)
+		out.Met, out.Judged, out.Attainment = &s.Met, &s.Judged, maybe(r.sessionAttainment(), s.N > s.Free)
 	}
 	for _, t := range s.Tenants {
 		out.Tenants = append(out.Tenants, jsonTenant{t.Name, t.N, t.Completed, unitJSON(t.SCT), unitJSON(t.Turn), ratioJSON(t.Slowdown)})

@@ -133,6 +133,7 @@ func limitPlaces(c *dispatch.Config, p *plan.Plan) {
 // describeKind is what the manifest says of the load.
 func describeKind(p *plan.Plan) map[string]string {
 	out := map[string]string{record.LoadKind: record.OpenLoop, record.LoadText: p.ArrivalText()}
+	noteFree(p, out)
 	switch {
 	case p.Concurrency > 0:
 		out[record.LoadKind] = record.ClosedLoop

@@ -13,6 +13,7 @@ import (
 	"goodput/loadgen/dispatch"
 	"goodput/loadgen/observe"
 	"goodput/loadgen/plan"
+	"goodput/loadgen/record"
 	"goodput/loadgen/rng"
 	"goodput/loadgen/schedule"
 	"goodput/report/query"
@@ -324,6 +325,26 @@ func promiseOfAll(p *plan.Plan) string {
 		}
 	}
 	return "what each class is promised"
+}
+
+// noteFree writes down which classes are promised nothing where others are.
+func noteFree(p *plan.Plan, load map[string]string) {
+	list, _ := p.Classes() // checked with the plan
+	var requests, all []string
+	for i := range list {
+		slo, _ := observe.ParseSLO(sloItems(&list[i].Plan))
+		if slo.OfRequests() == (observe.SLO{}) {
+			requests = append(requests, list[i].Name)
+		}
+		if slo == (observe.SLO{}) {
+			all = append(all, list[i].Name)
+		}
+	}
+	for key, free := range map[string][]string{record.LoadFree: requests, record.LoadFreeSessions: all} {
+		if n := len(free); n > 0 && n < len(list) {
+			load[key] = strings.Join(free, ",")
+		}
+	}
 }
 
 // loadClasses reads the figures of each class of a run.
