@@ -5,7 +5,8 @@
 // the client's connection off when the backend broke its own: a cut stream never
 // looks whole.
 //
-// What engines report is scraped from their /metrics, under the names of vLLM and
+// What engines report is scraped from their /metrics, and read from the header of their
+// answers in between (ORCA), under the names of vLLM and
 // SGLang. Backends that can't be connected to are left out for a while.
 //
 // With a picker (package extproc) it goes where that says instead, with the headers and the

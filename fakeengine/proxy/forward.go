@@ -17,6 +17,7 @@ import (
 
 	"goodput/fakeengine/router"
 	"goodput/loadgen/clock"
+	"goodput/loadgen/wire"
 )
 
 // ServeHTTP implements http.Handler: it sends the request to a backend and its answer
@@ -115,6 +116,9 @@ func (x *exchange) outgoing(ctx context.Context, in *http.Request, body io.Reade
 		out.Header["Te"] = []string{"trailers"} // they are handed on
 	}
 	out.Header.Set(headerVia, via)
+	if x.proxy.loads && out.Header[wire.LoadFormatHeader] == nil {
+		out.Header[wire.LoadFormatHeader] = []string{"TEXT"}
+	}
 	if out.ContentLength = in.ContentLength; in.ContentLength == 0 {
 		out.Body = http.NoBody
 	}
@@ -147,6 +151,7 @@ func (x *exchange) forward(w http.ResponseWriter, in *http.Request, body io.Read
 	defer func() { _ = resp.Body.Close() }() // what was read is all that counts
 	x.end.Status, x.end.RetryAfter = resp.StatusCode, retryAfter(resp.Header)
 	passOn(w.Header(), resp.Header)
+	x.heard(w.Header(), in)
 	w.Header().Set(headerReplica, x.proxy.backends[x.id].name)
 	w.WriteHeader(resp.StatusCode)
 	x.copy(w, resp)

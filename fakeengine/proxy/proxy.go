@@ -60,6 +60,7 @@ type Proxy struct {
 	mu    sync.Mutex // of all below: the rules are made for one goroutine
 	fleet *router.Fleet
 	seen  []report
+	loads bool         // the rule reads what backends report
 	until []clock.Time // a backend is left out before this
 	names adapters
 
@@ -137,7 +138,7 @@ func New(c Config) (*Proxy, error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	p.stop = stop
-	if p.fleet.Reads(router.EngineLoad) {
+	if p.loads = p.fleet.Reads(router.EngineLoad); p.loads {
 		every := c.Scrape
 		if every == 0 {
 			every = time.Second

@@ -352,3 +352,34 @@ func TestNewRefuses(t *testing.T) {
 		})
 	}
 }
+
+// What a backend tells with an answer counts from then on, and goes to those clients only
+// that asked for it. A rule that reads no load asks for none.
+func TestLoadComesWithAnswers(t *testing.T) {
+	const told = "TEXT named_metrics.kv_cache_usage_perc=0.9, named_metrics.num_requests_waiting=40"
+	up := backend(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/metrics" {
+			fmt.Fprint(w, "vllm:num_requests_running 2\nvllm:num_requests_waiting 0\nvllm:kv_cache_usage_perc 0.1\n")
+			return
+		}
+		if r.Header.Get("Endpoint-Load-Metrics-Format") != "" {
+			w.Header().Set("Endpoint-Load-Metrics", told)
+		}
+		fmt.Fprint(w, "ok")
+	})
+	p, s := start(t, "kv-queue", "a", up)
+	if got := post(t, s.URL, "{}", nil).Header.Get("Endpoint-Load-Metrics"); got != "" {
+		t.Errorf("a client that has not asked was told %q", got)
+	}
+	post(t, s.URL, "{}", nil) // which is picked for by what the first has brought
+	if l := p.Loads()[0]; l.KVUsed != 0.9 || l.Waiting != 40 || l.Running != 2 {
+		t.Errorf("%+v", l)
+	}
+	if got := post(t, s.URL, "{}", http.Header{"Endpoint-Load-Metrics-Format": {"TEXT"}}).Header.Get("Endpoint-Load-Metrics"); got != told {
+		t.Errorf("a client that has asked was told %q", got)
+	}
+	_, s = start(t, "round-robin", "a", up)
+	if got := post(t, s.URL, "{}", nil).Header.Get("Endpoint-Load-Metrics"); got != "" {
+		t.Errorf("a rule that reads no load has asked, and the client was told %q", got)
+	}
+}

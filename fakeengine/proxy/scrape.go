@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"goodput/loadgen/clock"
+	"goodput/loadgen/wire"
 )
 
 // maxMetrics is the largest page of metrics that is read.
@@ -58,6 +59,33 @@ func (p *Proxy) scrape(ctx context.Context, id int, timeout time.Duration) {
 	defer p.mu.Unlock()
 	r.at = p.stamp.Stamp()
 	p.seen[id] = r
+}
+
+// heard takes the load that a backend tells with an answer (ORCA), which is newer than what
+// was scraped, and keeps it from a client that has not asked. How many requests run it
+// does not tell.
+func (x *exchange) heard(answer http.Header, in *http.Request) {
+	p := x.proxy
+	if !p.loads {
+		return
+	}
+	load, ok := wire.ParseLoad(answer.Get(wire.LoadHeader))
+	if in.Header[wire.LoadFormatHeader] == nil {
+		answer.Del(wire.LoadHeader)
+	}
+	if !ok {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := &p.seen[x.id]
+	if !math.IsNaN(load.KVUsed) {
+		r.kv = load.KVUsed
+	}
+	if !math.IsNaN(load.Waiting) {
+		r.waiting = int(load.Waiting)
+	}
+	r.at = p.stamp.Stamp()
 }
 
 // parseMetrics reads the gauges of one engine: requests are added up over label sets

@@ -11,6 +11,7 @@ import (
 
 	"goodput/fakeengine/router"
 	"goodput/loadgen/clock"
+	"goodput/loadgen/wire"
 )
 
 // maxBody bounds a request body, in bytes.
@@ -138,7 +139,7 @@ func (x *exchange) read(f *front, a api) *apiError {
 	x.truth.stream, x.truth.prompt, x.truth.maxTokens = req.stream, st.prompt.n, req.maxTokens
 
 	st.pinned, st.quiet, st.box = f.replica, !req.stream, mailbox{}
-	st.load = loadReport{asked: x.r.Header[headerLoadFormat] != nil}
+	st.load = loadReport{asked: x.r.Header[wire.LoadFormatHeader] != nil}
 	st.route = router.Request{InTokens: st.prompt.n, MaxOut: req.maxTokens, Adapter: req.model.adapter}
 	if session := x.r.Header.Get(headerSession); session != "" {
 		st.route.Session = max(1, xxhash.Sum64String(session))
@@ -222,7 +223,7 @@ func (x *exchange) serve() (cut bool) {
 		x.truth.replica = st.replica
 	}
 	if st.load.asked && box.refused == nil {
-		tellLoad(x.w.Header(), x.r.Header.Get(headerLoadFormat), &st.load)
+		tellLoad(x.w.Header(), x.r.Header.Get(wire.LoadFormatHeader), &st.load)
 	}
 	if st.remote {
 		x.w.Header().Set(headerPrefillReplica, strconv.Itoa(st.source))

@@ -2,15 +2,9 @@ package server
 
 import (
 	"net/http"
-	"strconv"
 	"strings"
-)
 
-// The headers of a load report of ORCA, as vLLM's API server has them: who asks names the
-// format, and the answer's header tells the load of the engine when it took the request.
-const (
-	headerLoadFormat = "Endpoint-Load-Metrics-Format"
-	headerLoad       = "Endpoint-Load-Metrics"
+	"goodput/loadgen/wire"
 )
 
 // loadReport is the load of a replica.
@@ -23,11 +17,11 @@ type loadReport struct {
 // tellLoad adds the report to the header, in the format that was asked for; one that is
 // unknown gets none.
 func tellLoad(h http.Header, format string, l *loadReport) {
-	kv, waiting := strconv.FormatFloat(l.kvUsed, 'g', -1, 64), strconv.Itoa(l.waiting)
+	report := wire.Load{KVUsed: l.kvUsed, Waiting: float64(l.waiting)}
 	switch strings.ToUpper(format) {
 	case "TEXT":
-		h[headerLoad] = []string{"TEXT named_metrics.kv_cache_usage_perc=" + kv + ", named_metrics.num_requests_waiting=" + waiting}
+		h[wire.LoadHeader] = []string{report.Text()}
 	case "JSON":
-		h[headerLoad] = []string{`JSON {"named_metrics":{"kv_cache_usage_perc":` + kv + `,"num_requests_waiting":` + waiting + `}}`}
+		h[wire.LoadHeader] = []string{report.JSON()}
 	}
 }

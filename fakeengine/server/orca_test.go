@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"goodput/loadgen/wire"
 )
 
 // TestLoadReport: who asks gets the engine's load in the format asked for, in the header of
@@ -23,11 +25,11 @@ func TestLoadReport(t *testing.T) {
 					t.Fatal(err)
 				}
 				if c.format != "" {
-					q.Header.Set(headerLoadFormat, c.format)
+					q.Header.Set(wire.LoadFormatHeader, c.format)
 				}
 				w := newRecorder()
 				g.Handler().ServeHTTP(w, q)
-				if got := w.header.Get(headerLoad); w.status != http.StatusOK || got != c.want {
+				if got := w.header.Get(wire.LoadHeader); w.status != http.StatusOK || got != c.want {
 					t.Errorf("status %d, load %q, want %q", w.status, got, c.want)
 				}
 			})

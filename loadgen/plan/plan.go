@@ -257,6 +257,7 @@ type Plan struct {
 	MetricPercentiles string   `yaml:"metric-percentiles" group:"result" help:"percentiles in that file (vllm bench serve: 99)" hash:"-"`
 
 	// What is left behind and shown.
+	ORCA            bool          `yaml:"orca" group:"target" help:"ask servers for their load with each answer (ORCA, header Endpoint-Load-Metrics), as samples of engines; vLLM tells its KV usage and its queue so, where it answers in one piece"`
 	MetricsInterval time.Duration `yaml:"metrics-interval" group:"output" help:"time between two samples of what engines tell of themselves, in process or by --metrics-url (engine-*.parquet); 0: none" hash:"-"`
 	Out             string        `yaml:"out,omitempty" group:"output" help:"run directory; empty: runs/<time>-<plan hash>" hash:"-"`
 }

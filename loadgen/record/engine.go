@@ -65,6 +65,7 @@ type SampleSource string
 const (
 	SampleInProcess SampleSource = "inprocess" // the engine, asked in the same process
 	SampleScrape    SampleSource = "scrape"    // its /metrics
+	SampleORCA      SampleSource = "orca"      // the header of an answer, as of when it was made
 )
 
 // SampleRole says what the sample is of.

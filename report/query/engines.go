@@ -163,6 +163,9 @@ type engineSamples struct {
 
 func (e *engineSamples) add(s *record.EngineSample) {
 	key := string(s.Role) + " " + s.Replica
+	if s.Source == record.SampleORCA {
+		key += " orca" // the same engine, as it may be told of by /metrics, too
+	}
 	x := e.by[key]
 	if x == nil {
 		x = &engineSeries{name: s.Replica, role: s.Role}
@@ -186,7 +189,12 @@ func (e *engineSamples) bin(at clock.Time) int {
 func (e *engineSamples) finish() Engines {
 	out := Engines{Idle: true}
 	seen := map[string]bool{}
+	told := func(x *engineSeries) bool { return x.role == record.SampleEngine && x.last.Source == record.SampleORCA }
+	beside := slices.ContainsFunc(e.list, func(x *engineSeries) bool { return x.role == record.SampleEngine && !told(x) })
 	for _, x := range e.list {
+		if beside && told(x) {
+			continue // the engines tell more otherwise, and count once
+		}
 		if x.role != record.SampleEngine {
 			out.Routers++
 			continue

@@ -13,10 +13,13 @@ import (
 // those in process the rows tell more.
 func (r *Report) engines(b *strings.Builder) {
 	e := &r.Engines
-	if !e.Known() || e.Source != record.SampleScrape {
+	if !e.Known() || e.Source == record.SampleInProcess {
 		return
 	}
 	head := fmt.Sprintf("%d by their metrics (%s), %d samples", e.Replicas, strings.Join(e.Dialects, ", "), e.Samples)
+	if e.Source == record.SampleORCA {
+		head = fmt.Sprintf("%d by their answers (ORCA), %d samples", e.Replicas, e.Samples)
+	}
 	if e.Routers > 0 {
 		head += fmt.Sprintf("; %d that routers show are not added", e.Routers)
 	}

@@ -12,6 +12,7 @@ import (
 	"goodput/loadgen/clock"
 	"goodput/loadgen/record"
 	"goodput/loadgen/telemetry/promscrape"
+	"goodput/loadgen/wire"
 )
 
 // metrics samples what engines tell of themselves.
@@ -94,11 +95,11 @@ func (s *session) findMetrics(env *Env) (*foundMetrics, error) {
 
 // openMetrics begins to sample, when there is a directory.
 func (s *session) openMetrics(found *foundMetrics) {
-	if found.scraper == nil && (s.pool == nil || s.plan.MetricsInterval == 0) {
+	if found.scraper == nil && (s.pool == nil || s.plan.MetricsInterval == 0) && !s.plan.ORCA {
 		return
 	}
 	s.metrics = &metrics{log: record.NewEngineLog(s.dir, s.stamp == nil), scraper: found.scraper, stop: func() {}}
-	if found.scraper == nil {
+	if found.scraper == nil && s.pool != nil {
 		s.loop.At(0, clock.RankSample, &engineSamples{s: s})
 		return
 	}
@@ -106,6 +107,24 @@ func (s *session) openMetrics(found *foundMetrics) {
 		s.metrics.log.Write(&found.first[i])
 	}
 	found.log, found.first = s.metrics.log, nil
+}
+
+// loadTold takes what engines say of themselves with an answer, if the plan asks for it;
+// before the run has a directory it is forgotten.
+func (s *session) loadTold() func(replica string, at clock.Time, l wire.Load) {
+	if !s.plan.ORCA {
+		return nil
+	}
+	return func(replica string, at clock.Time, l wire.Load) {
+		m := s.metrics
+		if m == nil {
+			return
+		}
+		e := record.UnknownSample()
+		e.At, e.AsOf, e.Arm, e.Trial, e.Replica, e.Source = at, at, s.arm, s.trial, replica, record.SampleORCA
+		e.Values[record.SignalKVUsage], e.Values[record.SignalWaiting] = l.KVUsed, l.Waiting
+		m.log.Write(&e)
+	}
 }
 
 // begin samples on from here, while the load runs.
@@ -123,7 +142,7 @@ func (s *session) endMetrics() {
 	case m.scraper != nil:
 		m.stop()
 		m.scraper.Read(context.Background())
-	default:
+	case s.pool != nil:
 		(&engineSamples{s: s}).take(s.loop.Now())
 	}
 }

@@ -135,7 +135,7 @@ func (s *session) connect(env *Env) error {
 		BaseURLs: s.plan.BaseURL, HTTP2: s.plan.HTTP2, Endpoint: s.plan.Endpoint, API: wireAPI(s.plan.Backend), TLS: trust, ContinuousUsage: s.plan.ContinuousUsage, Whole: s.plan.NoStream,
 		Model: s.plan.Model, Header: header, APIKey: key, Extra: extra,
 		Prompt: promptOf(&s.plan), Structured: structured(&s.plan), TokenIDs: s.plan.TokenHistory(),
-		Loop: s.loop, Stamp: s.stamp,
+		Loop: s.loop, Stamp: s.stamp, Load: s.loadTold(),
 		TTFTTimeout: s.plan.TTFTTimeout, RequestTimeout: s.plan.RequestTimeout,
 	}
 	client, err := openai.New(c)

@@ -125,6 +125,11 @@ func (a *attempt) exchange() {
 	a.result.RetryAfter = retryAfter(resp.Header)
 	a.result.Replica = replica(resp.Header)
 	a.sink.Event(target.Event{At: now, Kind: target.Header, Status: resp.StatusCode})
+	if tell := a.c.cfg.Load; tell != nil {
+		if l, ok := wire.ParseLoad(resp.Header.Get(wire.LoadHeader)); ok {
+			tell(a.result.Replica, now, l)
+		}
+	}
 	if why := a.unreadable(resp); why != "" {
 		a.refused(resp, why)
 		return
@@ -160,6 +165,9 @@ func (a *attempt) header() http.Header {
 	}
 	if s := a.req.Shape; s != (target.Shape{}) && a.c.cfg.API == wire.Chat && h[headerShape] == nil {
 		h[headerShape] = []string{s.String()}
+	}
+	if a.c.cfg.Load != nil && h[wire.LoadFormatHeader] == nil {
+		h[wire.LoadFormatHeader] = []string{"TEXT"}
 	}
 	if a.req.Session != 0 && h[headerSession] == nil {
 		h[headerSession] = []string{strconv.FormatUint(a.req.Session, 10)}

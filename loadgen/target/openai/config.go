@@ -44,6 +44,10 @@ type Config struct {
 	// APIKey is sent as a bearer token; "" is none. It never appears in errors.
 	APIKey string
 
+	// Load, if not nil, is told what an engine says of itself in the header of an answer
+	// (ORCA), which is then asked for, and who it was; attempts call it at the same time.
+	Load func(replica string, at clock.Time, l wire.Load)
+
 	// Prompt makes the text of planned content, and of answers among it that were given.
 	// Attempts call it at the same time, each on its own goroutine.
 	Prompt func([]target.Span, ...target.Quote) wire.Prompt
