@@ -46,19 +46,27 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	p.byRule(w, in, route, body, via)
 }
 
-// byRule sends a request where the policy says.
+// byRule sends a request where the policy says, and elsewhere if that refuses it and the
+// policy has it go on.
 func (p *Proxy) byRule(w http.ResponseWriter, in *http.Request, route *router.Request, body content, via string) {
+	for p.once(w, in, route, body, via) {
+		clear(w.Header())
+	}
+}
+
+// once sends a request to one backend; again: it was refused, and is to go to another one.
+func (p *Proxy) once(w http.ResponseWriter, in *http.Request, route *router.Request, body content, via string) (again bool) {
 	passage := p.begin(in)
 	id, wait := p.pick(route)
 	if id == router.None {
 		w.Header().Set("Retry-After", strconv.FormatInt(max(1, int64(math.Ceil(wait.Seconds()))), 10))
 		refuse(w, http.StatusServiceUnavailable, "no backend takes requests now")
-		return
+		return false
 	}
 	x := &exchange{proxy: p, route: route, id: id, end: router.End{FirstToken: clock.Never}, passage: passage}
 	defer x.leave()
 	w.Header().Set(headerReplica, p.backends[id].name)
-	x.forward(w, in, body.reader(), via)
+	return x.forward(w, in, body, via)
 }
 
 // exchange is one request at one backend.
@@ -134,27 +142,32 @@ func (x *exchange) outgoing(ctx context.Context, in *http.Request, body io.Reade
 	return out, nil
 }
 
-// forward sends the request and copies the answer.
-func (x *exchange) forward(w http.ResponseWriter, in *http.Request, body io.Reader, via string) {
+// forward sends the request and copies the answer, unless that is a refusal with which the
+// request is to go elsewhere. A body that is not known whole can be sent only once.
+func (x *exchange) forward(w http.ResponseWriter, in *http.Request, body content, via string) (again bool) {
 	ctx, cancel := context.WithCancel(in.Context())
 	defer cancel()
-	out, err := x.outgoing(ctx, in, body, via)
+	out, err := x.outgoing(ctx, in, body.reader(), via)
 	if err != nil {
 		refuse(w, http.StatusBadRequest, err.Error())
-		return
+		return false
 	}
 	resp, err := x.proxy.transport.RoundTrip(out)
 	if err != nil {
 		x.unreachable(w, in, err)
-		return
+		return false
 	}
 	defer func() { _ = resp.Body.Close() }() // what was read is all that counts
 	x.end.Status, x.end.RetryAfter = resp.StatusCode, retryAfter(resp.Header)
+	if resp.StatusCode >= http.StatusBadRequest && body.rest == nil && x.proxy.elsewhere(x.route, x.id, resp.StatusCode) {
+		return true
+	}
 	passOn(w.Header(), resp.Header)
 	x.heard(w.Header(), in)
 	w.Header().Set(headerReplica, x.proxy.backends[x.id].name)
 	w.WriteHeader(resp.StatusCode)
 	x.copy(w, resp)
+	return false
 }
 
 // retryAfter is what a backend says in seconds; 0: nothing, or a date, or beyond an hour.

@@ -233,6 +233,13 @@ func (p *Proxy) answered(r *router.Request, id int) clock.Time {
 	return now
 }
 
+// elsewhere reports whether the rule has a refused request go to another backend.
+func (p *Proxy) elsewhere(r *router.Request, id, status int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.fleet.Again(r, id, status)
+}
+
 // done takes a request off the router's books.
 func (p *Proxy) done(r *router.Request, id int, e router.End) {
 	p.mu.Lock()

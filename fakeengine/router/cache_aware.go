@@ -38,7 +38,7 @@ func cacheAwareRule() rule {
 	return rule{
 		Info: Info{
 			Name: "cache-aware",
-			Help: "follows the longest known prefix unless load is imbalanced (SGLang cache_aware)",
+			Help: "follows the longest known prefix unless load is imbalanced (SGLang cache_aware; its library: threshold=0.5,abs=32,rel=1.1,evict=30s,max=2500)",
 			Params: []Param{
 				{Name: "threshold", Default: "0.3", Help: "share of the prompt that must be known"},
 				{Name: "abs", Default: "64", Help: "imbalanced if most - least in flight is above this,"},

@@ -25,7 +25,7 @@ func specs() []string {
 		out = append(out, info.Name)
 	}
 	return append(out, "consistent-hash:key=prefix", "consistent-hash:key=tenant,pick=nearest", "maglev:key=prefix,size=5003",
-		"bounded-hash:key=session,load=1.01", "kv-queue:waiting=4,running=1,kv=0,own=1", "least-reported:own=1,d=2",
+		"bounded-hash:key=session,load=1.01", "kv-queue:waiting=4,running=1,kv=0,own=1", "cache-aware:threshold=0.5,abs=32,rel=1.1,evict=30s,max=2500", "least-reported:own=1,d=2",
 		"dynamo-kv:temperature=0.5,index=approx", "dynamo-kv:policy=lmetric", "envoy-least-request:weights=2/1",
 		"llm-d:index=precise,lora=1,active=1", "llm-d:variant=fixed,load=1,tokens=1", "llm-d:session=1", "litellm-least-busy:variant=fixed", "litellm-simple-shuffle:failover=3", "ewma:reply=e2e", "round-robin:start=7", "least-outstanding:tie=first", "p2c:d=5", "p2c:d=64", "p2c:replace=true", "session:points=1")
 }
