@@ -30,8 +30,9 @@ type disk interface {
 // it is written to: a second writer, or a recovery of a run that is not dead,
 // would destroy rows.
 type osDisk struct {
-	dir  string
-	lock *os.File
+	dir   string
+	lock  *os.File
+	spare reserve
 }
 
 func openDisk(dir string) (*osDisk, error) {
@@ -42,15 +43,22 @@ func openDisk(dir string) (*osDisk, error) {
 	if err := lockFile(f); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s is being written by another process; wait for it to end, or stop it: %w", dir, err), f.Close())
 	}
-	return &osDisk{dir: dir, lock: f}, nil
+	return newOSDisk(dir, f), nil
+}
+
+// newOSDisk is the directory that lock holds, with files in reserve.
+func newOSDisk(dir string, lock *os.File) *osDisk {
+	d := &osDisk{dir: dir, lock: lock}
+	d.spare.fill()
+	return d
 }
 
 func (d *osDisk) create(name string) (file, error) {
-	return os.OpenFile(filepath.Join(d.dir, name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	return d.spare.open(filepath.Join(d.dir, name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
 }
 
 func (d *osDisk) extend(name string, size int64) (file, error) {
-	f, err := os.OpenFile(filepath.Join(d.dir, name), os.O_WRONLY, 0)
+	f, err := d.spare.open(filepath.Join(d.dir, name), os.O_WRONLY)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +80,10 @@ func (d *osDisk) remove(name string) error { return os.Remove(filepath.Join(d.di
 
 func (d *osDisk) sync() error { return d.lock.Sync() }
 
-func (d *osDisk) close() error { return d.lock.Close() }
+func (d *osDisk) close() error {
+	d.spare.end()
+	return d.lock.Close()
+}
 
 // replaceFile writes name as a whole or not at all.
 func replaceFile(d disk, name string, b []byte) error {

@@ -40,7 +40,7 @@ func (k rowFiles) open(dir string) (*osDisk, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write %s: %w", k.what, err)
 	}
-	return &osDisk{dir: dir, lock: f}, nil
+	return newOSDisk(dir, f), nil
 }
 
 // writeRows writes file n of kind k: a row of each of the things.

@@ -61,7 +61,7 @@ func NewSessionLog(dir string, blocking bool, complete func(*Session)) (*Session
 		return nil, fmt.Errorf("write sessions: %w", err)
 	}
 	// The run's Writer holds the lock of the directory.
-	w := sessionWriter{disk: &osDisk{dir: dir, lock: f}, complete: complete}
+	w := sessionWriter{disk: newOSDisk(dir, f), complete: complete}
 	if err := w.open(1); err != nil {
 		return nil, errors.Join(fmt.Errorf("write sessions: %w", err), w.disk.close())
 	}
