@@ -301,6 +301,19 @@ func TestSessionConservation(t *testing.T) {
 			if sum != c.Scheduled || int64(len(ended)) != c.Scheduled-c.Live-c.Waiting {
 				t.Fatalf("conservation: %+v, %d ended", c, len(ended))
 			}
+			live, before := int64(0), clock.Time(0)
+			d.LiveSessions(l.Now(), func(s *dispatch.LiveSession) bool {
+				live++
+				if ended[s.ID] || s.Arrival < before || s.StepsOK+s.StepsFailed+int32(s.InFlight+s.Queued) > s.StepsPlanned ||
+					s.Model < 0 || s.Wait < 0 || s.Model+s.Wait > int64(l.Now()-s.Arrival) {
+					t.Fatalf("at %v live: %+v", l.Now(), *s)
+				}
+				before = s.Arrival
+				return true
+			})
+			if live != c.Live {
+				t.Fatalf("%d live sessions are told of, and %d counted", live, c.Live)
+			}
 		}
 		set := randomPlans(t, n)
 		cfg = dispatch.Config{

@@ -20,6 +20,9 @@ const (
 	keptEnded   = 100  // sessions
 )
 
+// KeptLive is how many live sessions a Picture lists at most.
+const KeptLive = 100
+
 // Board is the memory behind screens: what happened in each of the last seconds, the
 // latest requests, the slowest and the failed ones. It may be used from several
 // goroutines, which wait for each other and never for the load. Its size is fixed.
@@ -130,6 +133,18 @@ func (f Filter) match(s *Sample) bool {
 	}
 	return f.Text == "" || s.Replica == f.Text || s.Outcome.String() == f.Text ||
 		strings.Contains(s.Class, f.Text) || strings.Contains(s.Tenant, f.Text) || strings.Contains(s.Arm, f.Text)
+}
+
+// session reports whether f is of such a session. Only a tenant and a text alone are of
+// sessions; the other properties are of requests.
+func (f Filter) session(id, tenant string) bool {
+	switch f.Key {
+	case "tenant":
+		return tenant == f.Text
+	case "":
+		return f.Text == "" || id == f.Text || strings.Contains(tenant, f.Text)
+	}
+	return true
 }
 
 // Drain takes all that is in f.

@@ -53,6 +53,7 @@ type Gauges struct {
 	At       clock.Time
 	Replicas []ReplicaGauge
 	Sessions SessionGauge
+	Live     []LiveSession // the KeptLive earliest of the live ones
 }
 
 // ReplicaGauge is one replica's own state, and what the router believes of it.

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// The rows of a heat map: five for each power of ten from 1 ms to 100 s, one for what
+// The rows of a heat map: ten for each power of ten from 1 ms to 100 s, one for what
 // is longer.
 const (
-	heatRows   = 27
-	heatPerTen = 5
+	heatRows   = 5*heatPerTen + 2
+	heatPerTen = 10
 	heatLowest = time.Millisecond
 )
 

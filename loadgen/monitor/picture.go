@@ -126,6 +126,7 @@ type Replica struct {
 	Share       Number    `json:"share"`
 	Hit         Number    `json:"hit"` // cached / prompt tokens
 	TTFT        Quantiles `json:"ttft"`
+	Spans       Spans     `json:"spans"`
 }
 
 // Spans says where the time of the latest successes in the window went, on average.
@@ -148,8 +149,27 @@ type Sessions struct {
 	Known  bool         `json:"known"`
 	Levels bool         `json:"levels"`
 	Counts SessionGauge `json:"counts"`
-	Ended  []SessionRow `json:"ended"` // the latest, latest first
-	SCT    Quantiles    `json:"sct"`   // of those
+	// Live are the KeptLive earliest of those under way, by arrival.
+	Live  []LiveSession `json:"live"`
+	Ended []SessionRow  `json:"ended"` // the latest, latest first
+	SCT   Quantiles     `json:"sct"`   // of those
+}
+
+// LiveSession is a session under way. ModelTime and WaitTime are those of its main thread
+// so far.
+type LiveSession struct {
+	ID           string `json:"id"`
+	Tenant       string `json:"tenant,omitempty"`
+	Arrival      Nanos  `json:"arrival_ns"`
+	Age          Nanos  `json:"age_ns"` // since then
+	ModelTime    Nanos  `json:"model_ns"`
+	WaitTime     Nanos  `json:"wait_ns"`
+	StepsPlanned int32  `json:"steps_planned"`
+	StepsOK      int32  `json:"steps_ok"`
+	StepsFailed  int32  `json:"steps_failed"`
+	// InFlight steps are with the server, Queued ones wait for a place of the session's.
+	InFlight int `json:"in_flight"`
+	Queued   int `json:"queued"`
 }
 
 // SessionRow is a session that ended. SCT is the time from its arrival to the end of

@@ -35,6 +35,7 @@ type replicas struct {
 type gathered struct {
 	n, cached, prompt int64
 	ttft              []Nanos
+	where             where
 }
 
 func newReplicas(g *Gauges) *replicas {
@@ -58,6 +59,7 @@ func (rs *replicas) add(s *Sample) {
 	}
 	x.n++
 	rs.total++
+	x.where.add(s)
 	if s.CachedTokens.Known() && s.PromptTokens > 0 {
 		x.cached, x.prompt = x.cached+int64(s.CachedTokens), x.prompt+int64(s.PromptTokens)
 	}
@@ -73,7 +75,7 @@ func (rs *replicas) table(g *Gauges) ([]Replica, Number) {
 		most = max(most, x.n)
 		out = append(out, Replica{
 			Name: name, Requests: x.n, Share: over(float64(x.n), float64(rs.total)),
-			Hit: over(float64(x.cached), float64(x.prompt)), TTFT: exact(x.ttft), Stale: Unknown,
+			Hit: over(float64(x.cached), float64(x.prompt)), TTFT: exact(x.ttft), Stale: Unknown, Spans: x.where.spans(),
 		})
 	}
 	slices.SortFunc(out, func(a, b Replica) int { return byNumber(a.Name, b.Name) })
@@ -197,10 +199,18 @@ func (b *Board) sessionTable(g *Gauges) Sessions {
 	out := Sessions{Known: len(b.ended) > 0}
 	if g != nil && g.Sessions != (SessionGauge{}) {
 		out.Known, out.Levels, out.Counts = true, true, g.Sessions
+		for i := range g.Live {
+			if s := &g.Live[i]; b.filter.session(s.ID, s.Tenant) {
+				out.Live = append(out.Live, *s)
+			}
+		}
 	}
 	var sct []Nanos
 	for i := len(b.ended) - 1; i >= 0; i-- {
 		s := &b.ended[i]
+		if !b.filter.session(s.ID, s.Tenant) {
+			continue
+		}
 		out.Ended = append(out.Ended, *s)
 		if s.SCT.Known() {
 			sct = append(sct, s.SCT)

@@ -23,6 +23,23 @@ type Comparison struct {
 	// Invalid names the runs whose figures do not count, and says why.
 	Invalid  []string `json:"invalid"`
 	UnderWay []string `json:"under_way"`
+	// Costs are what routers cost, of the seeds that are paired; none without an arm that
+	// goes past them.
+	Costs []RouterCost `json:"costs,omitempty"`
+}
+
+// RouterCost is what the router of an arm costs in one figure: the figure through it less
+// the same past it, a mean over seeds with its interval, which is unknown with one seed.
+type RouterCost struct {
+	Arm    string        `json:"arm"`
+	Figure string        `json:"figure"`
+	Via    monitor.Nanos `json:"via_ns"`
+	Direct monitor.Nanos `json:"direct_ns"`
+	// Cost is below 0 where it took less through the router. It is in milliseconds, as
+	// Nanos below 0 are unknown.
+	Cost monitor.Number `json:"cost_ms"`
+	Lo   monitor.Number `json:"lo_ms"`
+	Hi   monitor.Number `json:"hi_ms"`
 }
 
 // Arm is one of what is compared, with the number of its runs that have ended.

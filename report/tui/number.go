@@ -43,7 +43,7 @@ func rate(x monitor.Number) string {
 	switch {
 	case !x.Known():
 		return unknown
-	case x >= 99_950:
+	case x >= 9_999.5:
 		return digits(float64(x)/1000) + "k/s"
 	}
 	return digits(float64(x)) + "/s"

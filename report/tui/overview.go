@@ -12,9 +12,12 @@ import (
 func (m *Model) overview(w, h int) []string {
 	k, p := m.inks, &m.pic
 	label := func(name, value string) string { return k.write(dim, " "+name+" ") + value + " " }
-	out := []string{
+	rates := []string{
 		label("offered", rate(p.Offered)) + label("achieved", rate(p.Achieved)) + label("good", rate(p.Good)) +
-			label("attainment", k.write(attainmentInk(p.Attainment), percent(p.Attainment))) + label("tokens", rate(p.Tokens)),
+			label("attainment", k.write(attainmentInk(p.Attainment), percent(p.Attainment))), strings.TrimRight(label("tokens", rate(p.Tokens)), " "),
+	}
+	out := []string{
+		strings.Join(rates, ""),
 		label("sent", m.sentText()) + label("in flight", whole(p.InFlight)) +
 			label("completed", fmt.Sprint(count(p, record.OK.String()))) + m.errorText(),
 	}

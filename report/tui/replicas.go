@@ -51,8 +51,24 @@ func (m *Model) replicas(w, h int) []string {
 	if p.Skew.Known() {
 		skew = digits(float64(p.Skew))
 	}
-	out = append(out, "", k.write(dim, " skew ")+skew+k.write(dim, fmt.Sprintf(" (busiest replica / mean; 1: even); below over %d s each:", monitor.SkewSpan)))
-	return append(out, skewChart(k, p, w-1, min(h-len(out), 12))...)
+	line := k.write(dim, " skew ") + skew + k.write(dim, fmt.Sprintf(" (busiest / mean; 1: even), below over %d s each", monitor.SkewSpan))
+	if oldest := oldestSignal(p); oldest.Known() {
+		line += k.write(dim, "   oldest signal ") + span(oldest)
+	}
+	out = append(out, "", line)
+	return append(out, skewChart(k, p, w-1, min(h-len(out), 24))...)
+}
+
+// oldestSignal is the age of the oldest of what the router knows of replicas; Unknown: it
+// knows nothing of them, as one that goes round robin does.
+func oldestSignal(p *monitor.Picture) monitor.Nanos {
+	oldest := monitor.Unknown
+	for i := range p.Replicas {
+		if r := &p.Replicas[i]; r.Levels && r.Stale.Known() {
+			oldest = max(oldest, r.Stale)
+		}
+	}
+	return oldest
 }
 
 // chartH is the least height of the chart of the skew.

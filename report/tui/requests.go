@@ -22,17 +22,19 @@ func (m *Model) requests(w, h int) []string {
 		return append(out, k.write(dim, " none"))
 	}
 	t := table{inks: k, w: w, cols: []column{
-		{"seq", 8, false},
-		{"ended", 8, false},
+		{"seq", 7, false},
+		{"ended", 7, false},
 		{"outcome", 13, true},
-		{"E2E", 8, false},
-		{"TTFT", 8, false},
-		{"TPOT", 8, false},
+		{"E2E", 7, false},
+		{"TTFT", 7, false},
+		{"most of it", 19, true},
+		{"replica", 7, true},
+		{"TPOT", 7, false},
 		{"in", 6, false},
-		{"out", 5, false},
-		{"replica", 8, true},
-		{"most of it", 16, true},
+		{"out", 6, false},
 		{"class", 10, true},
+		{"tenant", 10, true},
+		{"session", 10, true},
 		{"error", 60, true},
 	}}
 	out = append(out, t.head())
@@ -42,8 +44,8 @@ func (m *Model) requests(w, h int) []string {
 	for i := first; i < min(first+rows, len(list)); i++ {
 		r := &list[i]
 		line := t.row([]string{
-			fmt.Sprint(r.Seq), clockText(r.At), r.Outcome.String(), span(r.E2E), span(r.TTFT), span(r.TPOT),
-			whole(r.PromptTokens), whole(r.OutputTokens), or(r.Replica), most(r), or(r.Class), or(r.Error),
+			fmt.Sprint(r.Seq), clockText(r.At), r.Outcome.String(), span(r.E2E), span(r.TTFT), most(r), or(r.Replica), span(r.TPOT),
+			whole(r.PromptTokens), whole(r.OutputTokens), or(r.Class), or(r.Tenant), or(r.Session), or(r.Error),
 		})
 		if i == cursor {
 			line = k.write(chosen, fit(">"+line[1:], w))
@@ -53,9 +55,10 @@ func (m *Model) requests(w, h int) []string {
 	return out
 }
 
-// parts are where the time of r went, as far as it is known.
+// parts are where the time of r went, as far as it is known. The last is what neither side
+// accounts for.
 func parts(r *monitor.Sample) []monitor.Span {
-	return []monitor.Span{
+	out := []monitor.Span{
 		{Name: "lag", Mean: r.Lag},
 		{Name: "connect", Mean: r.Connect},
 		{Name: "front end", Mean: r.FrontEnd},
@@ -64,6 +67,16 @@ func parts(r *monitor.Sample) []monitor.Span {
 		{Name: "decode", Mean: r.Decode},
 		{Name: "other server", Mean: r.Other},
 	}
+	rest := r.E2E
+	for _, x := range out {
+		if x.Mean.Known() {
+			rest -= x.Mean
+		}
+	}
+	if !r.E2E.Known() || !r.ServerE2E.Known() {
+		rest = monitor.Unknown
+	}
+	return append(out, monitor.Span{Name: "router, network", Mean: rest})
 }
 
 // most names the longest part of r and its share.

@@ -8,7 +8,20 @@ import (
 )
 
 // spans is where the time of requests went, as a waterfall.
-func (m *Model) spans(w, _ int) []string {
+func (m *Model) spans(w, h int) []string {
+	costs := m.routerCosts(w)
+	if c := m.doing.Comparison; c != nil && len(c.Costs) > 0 && m.pic.Spans.N == 0 {
+		return costs // no run is under way
+	}
+	out := m.meanSpans(w)
+	if by := m.spansBy(w, h-len(out)-len(costs)-1); len(by) > 0 {
+		out = append(append(out, ""), by...)
+	}
+	return append(append(out, ""), costs...)
+}
+
+// meanSpans is the waterfall of all requests.
+func (m *Model) meanSpans(w int) []string {
 	k, p := m.inks, &m.pic
 	s := &p.Spans
 	if s.N == 0 {
@@ -21,8 +34,66 @@ func (m *Model) spans(w, _ int) []string {
 	if s.Covered == 0 {
 		return append(out, k.write(dim, " without an account of the server nothing tells where the time went"))
 	}
-	out = append(out, waterfall(k, s, w)...)
-	return append(out, "", k.write(dim, " what neither side accounts for is the router's, too: see compare --direct"))
+	return append(out, waterfall(k, s, w)...)
+}
+
+// spansBy is the same of each replica, on so many rows; nothing if there are too few.
+func (m *Model) spansBy(w, rows int) []string {
+	k, p := m.inks, &m.pic
+	if rows < 3 || len(p.Replicas) < 2 || p.Spans.Covered == 0 {
+		return nil
+	}
+	t := table{inks: k, w: w, cols: []column{{"replica", 9, true}, {"requests", 8, false}, {"mean E2E", 8, false}}}
+	for _, x := range p.Spans.Parts {
+		t.cols = append(t.cols, column{x.Name, max(len(x.Name), 8), false})
+	}
+	out := []string{t.head()}
+	for i := range p.Replicas {
+		r := &p.Replicas[i]
+		if len(out) == rows-1 && i < len(p.Replicas)-1 {
+			return append(out, k.write(dim, fmt.Sprintf(" and %d more", len(p.Replicas)-i)))
+		}
+		row := []string{clean(r.Name), fmt.Sprint(r.Spans.Covered), span(r.Spans.E2E)}
+		for j := range p.Spans.Parts {
+			value := unknown
+			if j < len(r.Spans.Parts) {
+				value = span(r.Spans.Parts[j].Mean)
+			}
+			row = append(row, value)
+		}
+		out = append(out, t.row(row))
+	}
+	return out
+}
+
+// routerCosts is what a comparison with an arm past the router tells of it.
+func (m *Model) routerCosts(w int) []string {
+	k, c := m.inks, m.doing.Comparison
+	if c == nil || len(c.Costs) == 0 {
+		return []string{k.write(dim, " nobody accounts for router and network; compare --direct measures the router")}
+	}
+	out := []string{k.write(bold, " router cost") + k.write(dim, fmt.Sprintf(", through it less direct, mean of %d seeds with its 95 %% interval; d_: client less server", c.Paired))}
+	t := table{inks: k, w: w, cols: []column{
+		{"arm", 12, true},
+		{"figure", 22, true},
+		{"through", 9, false},
+		{"direct", 9, false},
+		{"cost", 12, false},
+		{"", 26, true},
+	}}
+	out = append(out, t.head())
+	for i := range c.Costs {
+		x := &c.Costs[i]
+		cost, between := unknown, ""
+		if x.Cost.Known() {
+			cost = fmt.Sprintf("%+.3f ms", float64(x.Cost))
+		}
+		if x.Lo.Known() && x.Hi.Known() {
+			between = fmt.Sprintf("[%+.3f, %+.3f]", float64(x.Lo), float64(x.Hi))
+		}
+		out = append(out, t.row([]string{clean(x.Arm), clean(x.Figure), span(x.Via), span(x.Direct), k.write(accent, cost), between}))
+	}
+	return out
 }
 
 // waterfall draws each part from where the one before ends.

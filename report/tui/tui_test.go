@@ -64,6 +64,12 @@ func seeded() monitor.Picture {
 		WaitTime: int64(3 * time.Second), Unloaded: int64(2 * time.Second), StepsPlanned: 7, StepsOK: 7,
 	})
 	g := &monitor.Gauges{Sessions: monitor.SessionGauge{Scheduled: 9, Live: 3, Completed: 5, Failed: 1}}
+	for i := range 3 {
+		g.Live = append(g.Live, monitor.LiveSession{
+			ID: fmt.Sprint("l", i), Tenant: "acme", Arrival: monitor.Nanos(20+i) * 1000 * ms, Age: monitor.Nanos(30-i) * 1000 * ms,
+			ModelTime: 12 * 1000 * ms, WaitTime: monitor.Nanos(i) * 1000 * ms, StepsPlanned: 9, StepsOK: int32(i), InFlight: i,
+		})
+	}
 	for i := range 4 {
 		g.Replicas = append(g.Replicas, monitor.ReplicaGauge{Name: fmt.Sprint(i), Running: 3 + i, Waiting: i, KVUsed: 0.3 * float64(i+1) / 1.2, Preemptions: int64(i), Outstanding: 4 + i, Stale: monitor.Nanos(i) * ms})
 	}
@@ -180,8 +186,12 @@ func TestNumbersAreThePictures(t *testing.T) {
 			"p50 " + msText(p.TTFT.P50), "SLO 500 ms", "CPU 0.25 cores",
 		}},
 		{[]string{"2"}, []string{fmt.Sprintf("skew %.2f", float64(p.Skew)), "75 %", "100 ms", fmt.Sprintf("%.1f %%", 100*float64(p.Replicas[2].Share))}},
-		{[]string{"3"}, []string{fmt.Sprintf("%d of %d successes", p.Spans.Covered, p.Spans.N), msText(p.Spans.Parts[3].Mean)}},
-		{[]string{"4"}, []string{"scheduled 9", "live 3", "completed 5", "7/7", "8.00 s", "2.00×"}},
+		{[]string{"3"}, []string{
+			fmt.Sprintf("%d of %d successes", p.Spans.Covered, p.Spans.N), msText(p.Spans.Parts[3].Mean),
+			fmt.Sprintf("%s %d %.0f ms %.2f µs – 1.00 ms %s", p.Replicas[2].Name, p.Replicas[2].Spans.Covered, float64(p.Replicas[2].Spans.E2E)/1e6,
+				float64(p.Replicas[2].Spans.Parts[0].Mean)/1e3, msText(p.Replicas[2].Spans.Parts[3].Mean)),
+		}},
+		{[]string{"4"}, []string{"scheduled 9", "live 3", "completed 5", "7/7", "8.00 s", "2.00×", "l0 waits 0/9 30.0 s", "l2 2 sent 2/9 28.0 s 12.0 s 2.00 s – 00:22 – acme"}},
 		{[]string{"5"}, []string{fmt.Sprintf("by E2E: %d", len(p.Slowest)), fmt.Sprint(p.Slowest[0].Seq)}},
 		{[]string{"5", "f"}, []string{fmt.Sprintf("latest first: %d", len(p.Failed)), "479", "http_429"}},
 		{[]string{"5", "f", "enter"}, []string{"request 479", "id-479", "status 429", "server says no"}},

@@ -181,26 +181,35 @@ func (m *Model) keys() string {
 	if i, s := m.status(); s != "" {
 		return " " + m.inks.write(i, s)
 	}
-	s := "? help  p pause  +/- window  / filter  s save  "
-	if m.opt.Steer != nil {
-		s = "? help  p pause  +/- rate  </> window  / filter  s save  "
+	s := "? help"
+	for _, text := range m.hints() {
+		if ansi.StringWidth(s)+ansi.StringWidth(text)+4 <= m.w {
+			s += "  " + text
+		}
+	}
+	return " " + m.inks.write(dim, s)
+}
+
+// hints are keys, the most wanted first: a narrow terminal has no room for all.
+func (m *Model) hints() []string {
+	out := []string{"q quit"}
+	if m.opt.Stop != nil {
+		out[0] = "q drain, quit"
 	}
 	switch m.screen {
 	case Requests:
-		s += "f slowest/failed  ↑↓ enter  "
+		out = append(out, "f slowest/failed", "↑↓ enter")
 	case Heatmap:
-		s += "t TTFT/E2E  "
+		out = append(out, "t TTFT/E2E")
 	case Knee:
-		s = "? help  p pause  s save  ↑↓ trials  o objective  "
+		return append(out, "↑↓ trials", "o objective", "p pause", "s save")
 	case Compare:
-		s = "? help  p pause  s save  ↑↓ arms  "
+		return append(out, "↑↓ arms", "p pause", "s save")
 	}
-	if m.opt.Stop == nil {
-		s += "q quit"
-	} else {
-		s += "q drain, quit"
+	if m.opt.Steer != nil {
+		return append(out, "+/- rate", "p pause", "/ filter", "</> window", "s save")
 	}
-	return " " + m.inks.write(dim, s)
+	return append(out, "p pause", "/ filter", "+/- window", "s save")
 }
 
 func (m *Model) helpText() []string {

@@ -46,7 +46,7 @@ func (x *comparison) kneeDir(a int) string {
 // findKnees searches those that were prepared, one arm after the other.
 func (x *comparison) findKnees(set *compare.Set) error {
 	for a, s := range x.knees {
-		if !s.runner.virtual() {
+		if s.live = x.live; !s.live.tui && !s.runner.virtual() {
 			fmt.Fprintf(s.env.Stderr, "%s: searching the knee\n", s.arm)
 		}
 		failure, err := s.perform()

@@ -121,6 +121,20 @@ func fillComparison(out *tui.Comparison, s *compare.Set) {
 		}
 		f.Cells = cells
 	}
+	for _, c := range paired.Costs() {
+		out.Costs = append(out.Costs, tui.RouterCost{
+			Arm: c.Arm, Figure: c.Metric + " " + c.Agg, Via: monitor.Nanos(c.Via), Direct: monitor.Nanos(c.Direct),
+			Cost: milliseconds(c.Value), Lo: milliseconds(c.Lo), Hi: milliseconds(c.Hi),
+		})
+	}
+}
+
+// milliseconds are those of v ns; unknown if v is no number.
+func milliseconds(v float64) monitor.Number {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return monitor.None()
+	}
+	return monitor.Number(v / 1e6)
 }
 
 func figureText(p *compare.Pair, v float64) string { return compare.Format(p.Title, v) }

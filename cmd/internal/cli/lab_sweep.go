@@ -34,7 +34,11 @@ func (s *sweepRun) show() (stop, done func()) {
 	if len(s.objectives) == 0 {
 		method = plan.SweepGrid
 	}
-	s.lab = newSweepLab(s.out.Target, s.out.Arm, method, s.out.N, s.out.Tolerance, s.out.Seeds)
+	title := s.out.Target
+	if s.arm != "" {
+		title = s.arm + ": " + title
+	}
+	s.lab = newSweepLab(title, s.out.Arm, method, s.out.N, s.out.Tolerance, s.out.Seeds)
 	s.lab.shown, s.runner.look = s.live.tui, s.lab.begins
 	s.lab.publish()
 	if done = s.lab.keepProgress(s.out.Dir); !s.live.tui {

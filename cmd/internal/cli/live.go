@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goodput/loadgen/clock"
+	"goodput/loadgen/dispatch"
 	"goodput/loadgen/monitor"
 	"goodput/loadgen/observe"
 	"goodput/loadgen/plan"
@@ -95,7 +96,7 @@ func (s *session) openViews(env *Env) (*views, error) {
 		}
 		fmt.Fprintf(env.Stderr, "watch      goodput watch %s\n", v.server.url())
 	}
-	if s.pool != nil {
+	if s.pool != nil || s.ofSessions() {
 		s.loop.At(0, clock.RankSample, gauges{s})
 	}
 	return v, nil
@@ -114,6 +115,9 @@ func aboutRun(p *plan.Plan, slo observe.SLO, target string) monitor.About {
 			return monitor.Unknown
 		}
 		return monitor.Nanos(d)
+	}
+	if p.Shard != "" {
+		target = "shard " + p.Shard + " of the load, " + target
 	}
 	return monitor.About{
 		Title: target, Total: int64(p.NumPrompts), Duration: p.Duration,
@@ -211,7 +215,7 @@ func saver(dir string) func(tui.Shot) (string, error) {
 // gaugeEvery is how often the levels of the pool are read, in the run's time.
 const gaugeEvery = 100 * time.Millisecond
 
-// gauges reads the levels of the pool, again and again.
+// gauges reads the levels of the pool and of sessions, again and again.
 type gauges struct{ s *session }
 
 // Entity implements clock.Event.
@@ -220,7 +224,20 @@ func (gauges) Entity() uint64 { return 0 }
 // Fire implements clock.Event.
 func (g gauges) Fire(now clock.Time) {
 	s := g.s
-	out := &monitor.Gauges{At: now, Replicas: make([]monitor.ReplicaGauge, 0, s.pool.Replicas())}
+	out := &monitor.Gauges{At: now}
+	if s.pool != nil {
+		out.Replicas = g.replicas(now)
+	}
+	if s.ofSessions() {
+		out.Sessions, out.Live = g.sessions(now)
+	}
+	s.monitor.Publish(out)
+	s.loop.At(now.Add(gaugeEvery), clock.RankSample, g)
+}
+
+func (g gauges) replicas(now clock.Time) []monitor.ReplicaGauge {
+	s := g.s
+	out := make([]monitor.ReplicaGauge, 0, s.pool.Replicas())
 	for i := range s.pool.Replicas() {
 		if !s.pool.Running(i) {
 			continue
@@ -230,22 +247,34 @@ func (g gauges) Fire(now clock.Time) {
 		if l.AsOf.Known() {
 			stale = monitor.Nanos(now - l.AsOf)
 		}
-		out.Replicas = append(out.Replicas, monitor.ReplicaGauge{
+		out = append(out, monitor.ReplicaGauge{
 			Name: s.pool.Name(i), Running: e.Running, Waiting: e.Arriving + e.Waiting, KVUsed: e.KVUsed,
 			HitTokens: e.PrefixHits, QueryTokens: e.PrefixQueries, Preemptions: e.Preemptions,
 			Outstanding: l.Outstanding, Stale: stale,
 		})
 	}
-	if s.ofSessions() {
-		c := s.dispatcher.SessionCounts()
-		out.Sessions = monitor.SessionGauge{
-			Scheduled: c.Scheduled, Waiting: c.Waiting, Live: c.Live,
-			Completed: c.Outcomes[record.SessionCompleted], Censored: c.Outcomes[record.SessionCensored],
-			Failed: c.Outcomes[record.SessionFailed] + c.Outcomes[record.SessionOverflow] + c.Outcomes[record.SessionDropped],
+	return out
+}
+
+func (g gauges) sessions(now clock.Time) (monitor.SessionGauge, []monitor.LiveSession) {
+	c := g.s.dispatcher.SessionCounts()
+	live := make([]monitor.LiveSession, 0, min(c.Live, monitor.KeptLive))
+	g.s.dispatcher.LiveSessions(now, func(s *dispatch.LiveSession) bool {
+		if len(live) == monitor.KeptLive {
+			return false
 		}
-	}
-	s.monitor.Publish(out)
-	s.loop.At(now.Add(gaugeEvery), clock.RankSample, g)
+		live = append(live, monitor.LiveSession{
+			ID: s.ID, Tenant: s.Tenant, Arrival: monitor.Nanos(s.Arrival), Age: monitor.Nanos(max(0, now-s.Arrival)),
+			ModelTime: monitor.Nanos(s.Model), WaitTime: monitor.Nanos(s.Wait),
+			StepsPlanned: s.StepsPlanned, StepsOK: s.StepsOK, StepsFailed: s.StepsFailed, InFlight: s.InFlight, Queued: s.Queued,
+		})
+		return true
+	})
+	return monitor.SessionGauge{
+		Scheduled: c.Scheduled, Waiting: c.Waiting, Live: c.Live,
+		Completed: c.Outcomes[record.SessionCompleted], Censored: c.Outcomes[record.SessionCensored],
+		Failed: c.Outcomes[record.SessionFailed] + c.Outcomes[record.SessionOverflow] + c.Outcomes[record.SessionDropped],
+	}, live
 }
 
 // cpuMeter measures what the process takes of its processors. It belongs to one

@@ -70,14 +70,9 @@ func recordScreens(t *testing.T) {
 	t.Helper()
 	dir := t.TempDir()
 	pics := filmedRun(t, dir)
-	keepData(t, "run", still{pics[len(pics)-1]})
-	// Ended sessions are told of by a goroutine behind the load: which of them a picture
-	// has is not certain before the run is over.
-	over, err := openWatch(filepath.Join(dir, "run"), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keepData(t, "sessions", over)
+	last := pics[len(pics)-1]
+	keepData(t, "run", still{last})
+	keepData(t, "sessions", still{sessionsAt(t, filepath.Join(dir, "run"), last)})
 	quiet(t, "sweep", "--replicas", "4", "--slo", "ttft p(95) <= 2s, tpot p(95) <= 50ms", "--preset", "smoke", "--out", filepath.Join(dir, "sweep"))
 	quiet(t, "compare", "--router", "round-robin", "--router", "prefix-hash", "--dataset-name", "prefix_repetition", "--request-rate", "60", "--num-prompts", "300",
 		"--replicas", "4", "--out", filepath.Join(dir, "rules"))
@@ -89,6 +84,24 @@ func recordScreens(t *testing.T) {
 		keepData(t, data, source)
 	}
 	writeScreen(t, "recording.svg", tui.Recording(film(pics), screenW, screenH))
+}
+
+// sessionsAt is a picture of a run with the sessions at the instant of p. Ended ones are
+// told of by a goroutine behind the load, and so which of them p has is not certain: the
+// rows tell.
+func sessionsAt(t *testing.T, dir string, p monitor.Picture) monitor.Picture {
+	t.Helper()
+	source, err := openWatch(dir, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source.(*replay).end = clock.Time(p.Elapsed)
+	rows, err := source.Picture(monitor.Query{Window: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Sessions.Ended, p.Sessions.SCT = rows.Sessions.Ended, rows.Sessions.SCT
+	return p
 }
 
 // kept is what a source has shown.
@@ -108,6 +121,7 @@ func keepData(t *testing.T, name string, source tui.Source) {
 		t.Fatal(err)
 	}
 	p.Slowest, p.Failed, p.Sessions.Ended = first(p.Slowest), first(p.Failed), first(p.Sessions.Ended)
+	p.Sessions.Live = first(p.Sessions.Live)
 	switch name {
 	case "run":
 		p.Sessions = monitor.Blank("").Sessions // not certain, as recordScreens says

@@ -104,6 +104,8 @@ func screensFor(source tui.Source) []tui.Screen {
 	switch {
 	case !ok:
 		return nil
+	case x.Doing().Comparison != nil && len(x.Doing().Comparison.Costs) > 0:
+		return []tui.Screen{tui.Compare, tui.Spans}
 	case x.Doing().Comparison != nil:
 		return []tui.Screen{tui.Compare}
 	}
