@@ -81,7 +81,7 @@ const (
 // compare is the arms side by side.
 func (m *Model) compare(w, h int) []string {
 	k, c := m.inks, m.doing.Comparison
-	if c == nil {
+	if c == nil || len(c.Arms) == 0 {
 		return []string{k.write(dim, " no run has been begun")}
 	}
 	out := []string{m.armLine(c), m.comparedLine(c), ""}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -221,5 +222,5 @@ func (r *remote) fetch(req *http.Request, p *monitor.Picture) error {
 	if resp.StatusCode != http.StatusOK {
 		return errors.New(resp.Status)
 	}
-	return json.NewDecoder(resp.Body).Decode(p)
+	return json.NewDecoder(io.LimitReader(resp.Body, mostProgress)).Decode(p)
 }
