@@ -126,7 +126,7 @@ func lineAt(lines []string, y int) string {
 func open(b *strings.Builder, w, h int) {
 	g := dark()
 	width, height := cellW*float64(w)+2*edge, float64(cellH*h+2*edge)
-	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" font-family="DejaVu Sans Mono,Menlo,Consolas,monospace" font-size="%d" fill="%s" xml:space="preserve">`+"\n",
+	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" font-family="DejaVu Sans Mono,Menlo,Consolas,monospace" font-size="%d" fill="%s" xml:space="preserve"><style>text{white-space:pre}</style>`+"\n",
 		width, height, glyphH, g.text)
 	fmt.Fprintf(b, `<rect width="100%%" height="100%%" rx="6" fill="%s"/>`+"\n", g.back)
 }
