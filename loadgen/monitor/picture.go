@@ -67,7 +67,7 @@ type Picture struct {
 func Blank(title string) Picture {
 	none := Quantiles{P50: Unknown, P95: Unknown, P99: Unknown}
 	return Picture{
-		Schema: 1, Title: title, State: "running", Window: Nanos(time.Second), Elapsed: Unknown, Duration: Unknown, InFlight: Whole(Unknown),
+		Schema: Schema, Title: title, State: "running", Window: Nanos(time.Second), Elapsed: Unknown, Duration: Unknown, InFlight: Whole(Unknown),
 		CPU: None(), Offered: None(), Achieved: None(), Good: None(), Tokens: None(), Attainment: None(),
 		TTFT: none, TPOT: none, E2E: none, Lag: none, SLO: Promise{TTFT: Unknown, TPOT: Unknown, E2E: Unknown}, Skew: None(),
 		Spans: Spans{E2E: Unknown}, Sessions: Sessions{SCT: none},
@@ -204,7 +204,7 @@ func (b *Board) Draw(s *Snapshot, g *Gauges, q Query) Picture {
 	defer b.mu.Unlock()
 	b.apply(q.Filter)
 	p := Picture{
-		Schema: 1, Title: b.about.Title, State: "running", Filter: q.Filter.String(),
+		Schema: Schema, Title: b.about.Title, State: "running", Filter: q.Filter.String(),
 		Elapsed: Nanos(s.Elapsed), Duration: Unknown, Total: s.Total, Sent: s.Sent, InFlight: Whole(s.InFlight),
 		OutputTokens: s.OutputTokens, UnknownTokens: s.UnknownTokens, CPU: None(), SLO: b.about.SLO,
 	}
@@ -333,8 +333,8 @@ func (p *Picture) Done() (share float64, ok bool) {
 		return 1, p.State == "over"
 	case p.Total > 0 && p.InFlight.Known():
 		return min(max(float64(p.Sent-int64(p.InFlight))/float64(p.Total), 0), 1), true
-	case p.Duration > 0:
-		return min(float64(p.Elapsed)/float64(p.Duration), 1), true
+	case p.Duration > 0 && p.Elapsed.Known():
+		return min(max(float64(p.Elapsed)/float64(p.Duration), 0), 1), true
 	}
 	return 0, false
 }

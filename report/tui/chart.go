@@ -117,6 +117,9 @@ func niceTop(v float64) float64 {
 	if !(v > 0) {
 		return 1
 	}
+	if v > math.MaxFloat64/100 { // there is no next one
+		return math.MaxFloat64
+	}
 	unit := math.Pow(10, math.Floor(math.Log10(v)))
 	for _, m := range []float64{1, 1.5, 2, 3, 5, 7} {
 		if v <= m*unit*(1+1e-9) {
@@ -188,6 +191,9 @@ func plotted(k *inks, curves []curve, top, level float64, w, h int, text func(fl
 // bar is a level from 0 to 1, w cells long.
 func bar(x float64, w int) string {
 	x = min(max(x, 0), 1)
+	if math.IsNaN(x) {
+		x = 0
+	}
 	eighths := int(math.Round(x * float64(8*w)))
 	s := strings.Repeat("█", eighths/8)
 	if eighths%8 > 0 {

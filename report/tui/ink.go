@@ -60,15 +60,14 @@ func (k *inks) write(i ink, s string) string {
 	return k.on[i] + s + termenv.CSI + termenv.ResetSeq + "m"
 }
 
-// fit makes s exactly w cells wide.
+// fit makes s exactly w cells wide. Where a character of two cells is cut there is a space.
 func fit(s string, w int) string {
-	switch n := ansi.StringWidth(s); {
-	case n > w:
-		return ansi.Truncate(s, w, "…")
-	case n < w:
-		return s + strings.Repeat(" ", w-n)
+	n := ansi.StringWidth(s)
+	if n > w {
+		s = ansi.Truncate(s, w, "…")
+		n = ansi.StringWidth(s)
 	}
-	return s
+	return s + strings.Repeat(" ", max(0, w-n))
 }
 
 // right makes s at least w cells wide, with the space in front.

@@ -381,7 +381,7 @@ func (m *Model) list() []monitor.Sample {
 func (m *Model) status() (ink, string) {
 	switch {
 	case m.typing:
-		return accent, "filter (class=, tenant=, arm=, replica=, outcome= or text): " + string(m.typed) + "▏"
+		return accent, "filter (class=, tenant=, arm=, replica=, outcome= or text): " + clean(string(m.typed)) + "▏"
 	case m.problem != nil:
 		return bad, clean(m.problem.Error())
 	case m.stops == 1:

@@ -34,6 +34,8 @@ func digits(v float64) string {
 		return fmt.Sprintf("%.2f", v)
 	case a < 99.95:
 		return fmt.Sprintf("%.1f", v)
+	case a >= 1e12:
+		return fmt.Sprintf("%.3g", v)
 	}
 	return fmt.Sprintf("%.0f", v)
 }

@@ -81,7 +81,7 @@ func (m *Model) kneeLine(s *Search, o *Objective) string {
 	line := " " + k.write(bold, clean(name)) + "   "
 	switch {
 	case o.Outcome != "" && o.Outcome != string(knee.OK):
-		return line + k.write(warn, o.Outcome) + " " + clean(o.Why)
+		return line + k.write(warn, clean(o.Outcome)) + " " + clean(o.Why)
 	case !o.Rate.Known() && len(o.Seeds) == 0:
 		return line + fmt.Sprintf("%d trials of %d requests", len(o.Trials), s.N)
 	case !o.Rate.Known():
@@ -105,7 +105,7 @@ func (m *Model) underWayLine(s *Search) string {
 		parts = append(parts, fmt.Sprintf("seed %d at %s/s", p.Seed, digits(p.Rate)))
 	}
 	if len(parts) == 0 {
-		return k.write(dim, fmt.Sprintf(" %s, trials of %d requests", s.Method, s.N))
+		return k.write(dim, fmt.Sprintf(" %s, trials of %d requests", clean(s.Method), s.N))
 	}
 	return k.write(dim, " under way  ") + strings.Join(parts, ", ")
 }
@@ -183,7 +183,7 @@ func trialRow(k *inks, number int, t *record.Trial) []string {
 	case "invalid":
 		ink = warn
 	}
-	ended := t.Stop
+	ended := clean(t.Stop)
 	if t.Drift {
 		ended += ", backlog grows"
 	}
@@ -210,7 +210,7 @@ func trialRow(k *inks, number int, t *record.Trial) []string {
 	}
 	return []string{
 		fmt.Sprint(number), digits(t.Rate) + "/s", fmt.Sprint(t.Seed), attained(t), goodput, part(t.TTFTP95), part(t.TPOTP95),
-		k.write(ink, t.Verdict), part(t.E2EP50), fmt.Sprint(t.MaxInFlight), lag, ended,
+		k.write(ink, clean(t.Verdict)), part(t.E2EP50), fmt.Sprint(t.MaxInFlight), lag, ended,
 	}
 }
 
@@ -311,7 +311,7 @@ func (m *Model) curve(o *Objective, w, h int) []string {
 	}
 	ticks[0] = '0'
 	end := []rune(digits(right0) + "/s")
-	copy(ticks[width-len(end):], end)
+	copy(ticks[max(width-len(end), 0):], end)
 	return append(out, k.write(dim, strings.Repeat(" ", axis)+string(ticks)))
 }
 

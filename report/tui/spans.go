@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"goodput/loadgen/monitor"
 )
 
@@ -45,7 +47,7 @@ func (m *Model) spansBy(w, rows int) []string {
 	}
 	t := table{inks: k, w: w, cols: []column{{"replica", 9, true}, {"requests", 8, false}, {"mean E2E", 8, false}}}
 	for _, x := range p.Spans.Parts {
-		t.cols = append(t.cols, column{x.Name, max(len(x.Name), 8), false})
+		t.cols = append(t.cols, column{clean(x.Name), max(ansi.StringWidth(clean(x.Name)), 8), false})
 	}
 	out := []string{t.head()}
 	for i := range p.Replicas {
@@ -105,7 +107,7 @@ func waterfall(k *inks, s *monitor.Spans, w int) []string {
 	whole := float64(max(s.E2E, 1))
 	for i, x := range s.Parts {
 		if !x.Mean.Known() {
-			out = append(out, " "+fit(x.Name, nameW)+right(unknown, valueW)+right("", shareW))
+			out = append(out, " "+fit(clean(x.Name), nameW)+right(unknown, valueW)+right("", shareW))
 			continue
 		}
 		share := float64(x.Mean) / whole
@@ -113,7 +115,7 @@ func waterfall(k *inks, s *monitor.Spans, w int) []string {
 		cells := bar(share, width)
 		ink := []ink{limit, low, accent, warn, mid, good, high, dim}[i%8]
 		line := strings.Repeat(" ", from) + k.write(ink, strings.TrimRight(cells, " "))
-		out = append(out, " "+fit(x.Name, nameW)+right(span(x.Mean), valueW)+right(fmt.Sprintf("%.1f %%", 100*share), shareW)+"  "+fit(line, width))
+		out = append(out, " "+fit(clean(x.Name), nameW)+right(span(x.Mean), valueW)+right(fmt.Sprintf("%.1f %%", 100*share), shareW)+"  "+fit(line, width))
 		at += share
 	}
 	return out

@@ -84,7 +84,7 @@ func (m *Model) progress() string {
 	if p.State != "running" {
 		ink = warn
 	}
-	s := k.write(ink, p.State) + "  " + clockText(p.Elapsed)
+	s := k.write(ink, clean(p.State)) + "  " + clockText(p.Elapsed)
 	done, ok := p.Done()
 	if !ok {
 		return s

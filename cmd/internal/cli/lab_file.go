@@ -31,12 +31,6 @@ const (
 // mostProgress is the most bytes of it that are read.
 const mostProgress = 64 << 20
 
-// progress is what the file holds.
-type progress struct {
-	Picture monitor.Picture `json:"picture"`
-	Doing   tui.Doing       `json:"doing"`
-}
-
 // keepProgress writes into dir how far l is, until done is called.
 func (l *lab) keepProgress(dir string) (done func()) {
 	name := filepath.Join(dir, progressName)
@@ -52,7 +46,7 @@ func (l *lab) keepProgress(dir string) (done func()) {
 // is not told.
 func (l *lab) writeProgress(name string) {
 	l.mu.Lock()
-	p := progress{Picture: l.whole(), Doing: l.doing}
+	p := tui.Told{Picture: l.whole(), Doing: l.doing}
 	l.mu.Unlock()
 	b, err := json.Marshal(&p)
 	if err == nil {
@@ -68,7 +62,7 @@ func (l *lab) writeProgress(name string) {
 type followed struct {
 	dir   string
 	polls int
-	at    progress
+	at    tui.Told
 	over  source // nil: it goes on
 }
 
@@ -103,9 +97,9 @@ func (f *followed) read() error {
 	if err != nil {
 		return err
 	}
-	var p progress
-	if err := json.Unmarshal(b, &p); err != nil {
-		return fmt.Errorf("reading how far %s is: %w: was it written by another version of goodput?", f.dir, err)
+	p, err := tui.ParseTold(b)
+	if err != nil {
+		return fmt.Errorf("reading how far %s is: %w: remove %s if nobody writes it any more", f.dir, err, name)
 	}
 	if clock.Wall().Sub(info.ModTime()) > progressGone {
 		p.Picture.State = "gone"

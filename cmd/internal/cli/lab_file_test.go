@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -88,10 +90,26 @@ func TestFollowedLines(t *testing.T) {
 		{"a sweep", tui.Doing{Search: &tui.Search{Objectives: []tui.Objective{{SLO: "ttft p(95) <= 2s", Settled: 1, Seeds: make([]knee.SeedStanding, 2), Rate: monitor.None(), Lo: monitor.None(), Hi: monitor.None()}}}}, "ttft p(95) <= 2s  0 trials, 1 of 2 seeds settled"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := &followed{at: progress{Doing: c.doing}}
+			f := &followed{at: tui.Told{Doing: c.doing}}
 			if f.line() != c.want {
 				t.Errorf("%q, want %q", f.line(), c.want)
 			}
 		})
+	}
+}
+
+// TestFollowRefusesGarbage: a file that tells nothing ends watch with one line, which says
+// which file it is.
+func TestFollowRefusesGarbage(t *testing.T) {
+	for _, text := range []string{"", "{}", "{\"picture\":", "\x00\xff"} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, progressName), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		var said bytes.Buffer
+		code := Main(Env{Args: []string{"watch", dir}, Stdout: io.Discard, Stderr: &said, Getenv: func(string) string { return "" }})
+		if code != exitUsage || !strings.Contains(said.String(), progressName) || strings.Count(strings.TrimSpace(said.String()), "\n") > 0 {
+			t.Errorf("%q: exit code %d: %s", text, code, said.String())
+		}
 	}
 }

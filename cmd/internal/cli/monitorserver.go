@@ -222,5 +222,13 @@ func (r *remote) fetch(req *http.Request, p *monitor.Picture) error {
 	if resp.StatusCode != http.StatusOK {
 		return errors.New(resp.Status)
 	}
-	return json.NewDecoder(io.LimitReader(resp.Body, mostProgress)).Decode(p)
+	b, err := io.ReadAll(io.LimitReader(resp.Body, mostProgress+1))
+	if err != nil {
+		return err
+	}
+	if len(b) > mostProgress {
+		return fmt.Errorf("the answer is longer than %d MiB", mostProgress>>20)
+	}
+	*p, err = monitor.ParsePicture(b)
+	return err
 }

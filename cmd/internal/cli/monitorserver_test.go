@@ -6,8 +6,11 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -170,5 +173,43 @@ func TestMonitorRefusesQueries(t *testing.T) {
 		if resp.StatusCode != http.StatusBadRequest {
 			t.Errorf("%s: %s", query, resp.Status)
 		}
+	}
+}
+
+// TestRemoteRefusesGarbage: an address that answers something else is told of in one line;
+// once there was a picture, it stays.
+func TestRemoteRefusesGarbage(t *testing.T) {
+	var answer atomic.Value
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(answer.Load().([]byte)) }))
+	t.Cleanup(other.Close)
+	good, err := json.Marshal(monitor.Blank("a run"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, body, want string
+	}{
+		{"a page", "<html>", "invalid character"},
+		{"nothing", "", "unexpected end"},
+		{"something else", `{"version":"1"}`, "no picture of a run"},
+		{"half a line", string(good[:len(good)/2]), "unexpected end"},
+		{"two lines", string(good) + "\n" + string(good), "after top-level value"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := &remote{base: other.URL}
+			answer.Store([]byte(c.body))
+			_, err := r.Picture(monitor.Query{Window: time.Minute})
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "--monitor-listen") || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+			answer.Store(good)
+			if p, err := r.Picture(monitor.Query{Window: time.Minute}); err != nil || p.State != "running" {
+				t.Errorf("%s, %v", p.State, err)
+			}
+			answer.Store([]byte(c.body))
+			if p, err := r.Picture(monitor.Query{Window: time.Minute}); err != nil || p.State != "gone" || p.Title != "a run" {
+				t.Errorf("%s of %q, %v", p.State, p.Title, err)
+			}
+		})
 	}
 }
