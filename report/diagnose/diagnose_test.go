@@ -68,6 +68,7 @@ func TestFindings(t *testing.T) {
 			},
 			func(f *query.Figures) { // a busy client reads so, too
 				f.Signs.DTTFT = query.Spread10{N: 1000, P10: 1 * ms, P50: 5 * ms, P90: 210 * ms}
+				f.Signs.DTail = query.Spread10{N: 1000, P50: -5 * ms}
 				f.Coalesced = query.Ratio{Part: 90, Whole: 100}
 			},
 			"105ms (P10 to P90 100ms to 210ms) later than the engine made it, in 1000 streams; the rest makes up for it, and 90 % of the chunks",
@@ -164,6 +165,28 @@ func TestFindings(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A router that waits for more to send lets go what comes just when it gives up waiting; a
+// client that is late at most of what it does is no sign of that.
+func TestBlocksOfWhichSomeFirstTokensAreInTime(t *testing.T) {
+	for name, c := range map[string]struct {
+		lag  float64
+		want string
+	}{"in time": {0.3 * ms, "router-blocks"}, "a busy client": {60 * ms, ""}} {
+		f := healthy()
+		f.Signs.DTTFT = query.Spread10{N: 1000, P10: 8 * ms, P50: 206 * ms, P90: 209 * ms}
+		f.Signs.DTail = query.Spread10{N: 1000, P50: -205 * ms}
+		f.Coalesced = query.Ratio{Part: 73, Whole: 100}
+		f.Metrics[1].N, f.Metrics[1].P50 = 1000, c.lag
+		var names []string
+		for _, found := range All(f) {
+			names = append(names, found.Name)
+		}
+		if got := strings.Join(names, " "); got != c.want {
+			t.Errorf("%s: found %q, want %q", name, got, c.want)
+		}
 	}
 }
 

@@ -41,7 +41,7 @@ const blockShare = 0.5
 // makes up for it. It needs the engine's account, since a busy client reads so, too.
 func inBlocks(f *query.Figures) (Finding, bool) {
 	d, tail, part := &f.Signs.DTTFT, &f.Signs.DTail, f.Coalesced
-	if d.N < 20 || d.P10 < delayMin || tail.N < 20 || tail.P50 > -0.5*d.P50 || !part.Known() || part.Value() < blockShare {
+	if d.N < 20 || !heldBack(f) || tail.N < 20 || tail.P50 > -0.5*d.P50 || !part.Known() || part.Value() < blockShare {
 		return Finding{}, false
 	}
 	if _, ok := buffered(f); ok {
@@ -53,6 +53,16 @@ func inBlocks(f *query.Figures) (Finding, bool) {
 			short(d.P50), short(d.P10), short(d.P90), d.N, percent(part.Value())),
 		Remedy: "something on the way gathers chunks: turn off its buffering (nginx: proxy_buffering off) or its waiting for more to send (HAProxy: option http-no-delay); TTFT and TPOT of this run are the router's, not the engines'",
 	}, true
+}
+
+// heldBack reports whether first tokens are late for what lies on the way. If some are
+// not, for what holds them back lets those go that come at the right moment, a busy client
+// could be why as well, which would be late in sending, too.
+func heldBack(f *query.Figures) bool {
+	const few = 0.1
+	d := &f.Signs.DTTFT
+	lag, ok := f.Metric("lag")
+	return d.P10 >= delayMin || d.P50 >= delayMin && ok && lag.N >= 20 && lag.P50 < few*d.P50
 }
 
 // firstDelayed: the first token takes longer by a constant than the engine says, and the
@@ -75,7 +85,7 @@ func firstDelayed(f *query.Figures) (Finding, bool) {
 		Name: "first-chunk-delayed", What: "the first chunk is delayed on the way",
 		Evidence: fmt.Sprintf("the first token comes %s (P10 to P90 %s to %s) later than the engine made it, in %d streams%s",
 			short(d.P50), short(d.P10), short(d.P90), d.N, rest),
-		Remedy: "look for small writes that wait for an acknowledgement (HAProxy: option http-no-delay), for compression and for filters that gather a first block",
+		Remedy: "look for small writes that wait for more to send or for an acknowledgement (HAProxy: option http-no-delay), and for compression and filters that gather a first block before they pass on the rest",
 	}, true
 }
 

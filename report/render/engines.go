@@ -144,7 +144,7 @@ func (r *Report) warnEngines(warn func(format string, args ...any)) {
 		warn("%s shows the counters of an engine that another page shows, too, and was not added: name each engine once as --metrics-url", strings.Join(e.Doubles, ", "))
 	}
 	if e.Resets > 0 {
-		warn("counters of %d engines fell during the run: they began anew, and what they counted before is lost", e.Resets)
+		warn("counters of %d engines fell during the run: they began anew, and what they counted before is lost; or the address is that of a router, which asks one engine after the other: name each engine as --metrics-url", e.Resets)
 	}
 	c := r.Manifest.Counters
 	if n := c["scrapes_failed"] + c["scrapes_skipped"] + c["engine_samples_dropped"]; n > 0 {
