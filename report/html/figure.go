@@ -7,6 +7,8 @@ import (
 	"io"
 	"math"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"goodput/report/plot"
 )
@@ -63,6 +65,23 @@ type table struct {
 	Rows        [][]string
 }
 
+// Words reports whether column i is of words, and so reads from the left.
+func (t *table) Words(i int) bool {
+	words := false
+	for _, row := range t.Rows {
+		if i >= len(row) || row[i] == "" {
+			continue
+		}
+		switch r, _ := utf8.DecodeRuneInString(row[i]); {
+		case unicode.IsLetter(r), strings.HasPrefix(row[i], "* "):
+			words = true
+		case unicode.IsDigit(r):
+			return false
+		}
+	}
+	return words
+}
+
 // mostRows of a chart's table are printed.
 const mostRows = 260
 
@@ -91,7 +110,7 @@ func lines(name, caption string, c *plot.Lines) (Figure, error) {
 	for i := range c.Lines {
 		l := &c.Lines[i]
 		if len(c.Lines) > 1 {
-			f.Legend = append(f.Legend, legend{template.HTML(plot.Swatch(l.Mark)), l.Name, l.Mark})
+			f.Legend = append(f.Legend, legend{template.HTML(l.Key()), l.Name, l.Mark})
 		}
 		f.Table.Head = append(f.Table.Head, l.Name)
 	}

@@ -41,8 +41,17 @@ type Line struct {
 	X, Y []float64
 	// Low and High, if any, are drawn as a band.
 	Low, High []float64
-	// Dots marks each point.
-	Dots bool
+	// Dots marks each point. Loose draws the marks alone: a line between points of
+	// different runs would look like a course that nothing took.
+	Dots, Loose bool
+}
+
+// Key is how the line looks, as an svg element of its own, for legends.
+func (l *Line) Key() string {
+	if l.Loose {
+		return Mark(l.Mark)
+	}
+	return swatch(l.Mark)
 }
 
 // Rule is a vertical line with a name.
@@ -142,7 +151,7 @@ func (c *Lines) height() float64 {
 	return 220
 }
 
-// WriteSVG writes the chart as one svg element, without its legend: see Swatch.
+// WriteSVG writes the chart as one svg element, without its legend: see Line.Key.
 func (c *Lines) WriteSVG(w io.Writer) error {
 	f, err := c.frame()
 	if err != nil {
@@ -188,10 +197,14 @@ func (l *Line) draw(b *strings.Builder, f *lineFrame) {
 			continue
 		}
 		fmt.Fprintf(&path, "%c%.1f %.1f", pen, x, y)
-		if l.Dots || pen == 'M' && (k+1 == len(l.X) || math.IsNaN(l.Y[k+1])) { // a point alone has no line
+		if l.Dots || l.Loose || pen == 'M' && (k+1 == len(l.X) || math.IsNaN(l.Y[k+1])) { // a point alone has no line
 			fmt.Fprintf(b, `<path class="mark s%d" transform="translate(%.1f %.1f) scale(.7)" d="%s"/>`, l.Mark%colours, x, y, shape(l.Mark))
 		}
 		pen = 'L'
+	}
+	if l.Loose {
+		b.WriteByte('\n')
+		return
 	}
 	fmt.Fprintf(b, `<path class="line l%d d%d" d="%s"><title>%s</title></path>`+"\n", l.Mark%colours, l.Mark%4, path.String(), html.EscapeString(l.Name))
 }
@@ -219,8 +232,8 @@ func (l *Line) area(b *strings.Builder, f *lineFrame) {
 	flush()
 }
 
-// Swatch is the stroke of a line as an svg element of its own, for legends.
-func Swatch(mark int) string {
+// swatch is the stroke of a line as an svg element of its own.
+func swatch(mark int) string {
 	return fmt.Sprintf(`<svg class="legend" viewBox="0 0 20 12" aria-hidden="true"><path class="line l%d d%d" d="M0 6H20"/></svg>`, mark%colours, mark%4)
 }
 
@@ -258,20 +271,30 @@ func (s *span) ticks(most int) []tick {
 		for _, v := range a.ticks() {
 			out = append(out, tick{v, short(v)})
 		}
+		if len(out) < 3 { // of so narrow a span the logarithms are all but even
+			return even(math.Pow(10, s.lo), math.Pow(10, s.hi), most)
+		}
 		for len(out) > most+3 {
 			out = everyOther(out)
 		}
 		return out
 	}
-	step := math.Pow(10, math.Floor(math.Log10((s.hi-s.lo)/float64(most))))
+	return even(s.lo, s.hi, most)
+}
+
+// even are ticks from lo to hi at steps of 1, 2 or 5 times a power of ten, at most about
+// most of them, with as many digits as tell them apart.
+func even(lo, hi float64, most int) []tick {
+	step := math.Pow(10, math.Floor(math.Log10((hi-lo)/float64(most))))
 	for _, m := range []float64{1, 2, 5, 10} {
-		if (s.hi-s.lo)/(m*step) <= float64(most) {
+		if (hi-lo)/(m*step) <= float64(most) {
 			step *= m
 			break
 		}
 	}
-	for i := math.Ceil(s.lo/step - 1e-9); i*step <= s.hi+1e-9*step; i++ {
-		out = append(out, tick{i*step + 0, short(i*step + 0)}) // + 0: not -0
+	var out []tick
+	for i := math.Ceil(lo/step - 1e-9); i*step <= hi+1e-9*step; i++ {
+		out = append(out, tick{i*step + 0, apart(i*step+0, step)}) // + 0: not -0
 	}
 	return out
 }

@@ -69,6 +69,41 @@ func TestTailAxis(t *testing.T) {
 	}
 }
 
+// However narrow the range, an axis has values that differ.
+func TestAxesHaveAScale(t *testing.T) {
+	for _, scale := range []plot.Scale{plot.Linear, plot.Log} {
+		for _, y := range [][2]float64{{37, 44}, {980, 1040}, {1, 1.001}, {41, 59}, {10.4, 10.41}, {2600, 4900}, {0.3, 3000}, {1e6, 1.002e6}} {
+			c := plot.Lines{Title: "t", X: "s", Y: "ms", YScale: scale, XScale: scale, Lines: []plot.Line{{Name: "a", X: []float64{y[0], y[1]}, Y: []float64{y[0], y[1]}}}}
+			out := svg(t, c.WriteSVG)
+			for axis, anchor := range map[string]string{"x": "middle", "y": "end"} {
+				seen := map[string]bool{}
+				for _, part := range strings.Split(out, `<text class="tick"`)[1:] {
+					if head, text, _ := strings.Cut(part, ">"); strings.Contains(head, `"`+anchor+`"`) {
+						text, _, _ = strings.Cut(text, "<")
+						if seen[text] {
+							t.Errorf("scale %d, %v, axis %s: two ticks %s", scale, y, axis, text)
+						}
+						seen[text] = true
+					}
+				}
+				if len(seen) < 3 || len(seen) > 14 {
+					t.Errorf("scale %d, %v: the %s axis has the ticks %v", scale, y, axis, seen)
+				}
+			}
+		}
+	}
+}
+
+func TestLoosePointsAreNotJoined(t *testing.T) {
+	c := plot.Lines{Title: "t", X: "s", Y: "ms", Lines: []plot.Line{{Name: "a", Loose: true, X: []float64{1, 1.01, 2}, Y: []float64{3, 9, 4}}}}
+	if out := svg(t, c.WriteSVG); strings.Contains(out, `class="line`) || strings.Count(out, `class="mark`) != 3 {
+		t.Errorf("want three marks and no line:\n%s", out)
+	}
+	if key := c.Lines[0].Key(); strings.Contains(key, `class="line`) || !strings.Contains(key, `class="mark`) {
+		t.Errorf("a legend of %s", key)
+	}
+}
+
 func TestLinesRefuseWhatTheyCannotDraw(t *testing.T) {
 	for name, lines := range map[string][]plot.Line{
 		"nothing":         nil,

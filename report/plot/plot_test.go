@@ -150,7 +150,7 @@ func TestTicksStandApart(t *testing.T) {
 			last = x
 			ticks++
 		}
-		if ticks < 1 || ticks > 14 {
+		if ticks < 2 || ticks > 14 {
 			t.Errorf("up to %v: %d ticks", hi, ticks)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"html"
 	"io"
 	"math"
+	"strconv"
 	"strings"
 )
 
@@ -155,14 +156,22 @@ func (a *axis) line(b *strings.Builder, class string, factor float64) {
 }
 
 // short writes a tick with a unit of thousands.
-func short(v float64) string {
+func short(v float64) string { return apart(v, v) }
+
+// apart writes a tick so that it differs from those that are a step from it.
+func apart(v, step float64) string {
+	unit, name := 1.0, ""
 	switch {
 	case v >= 1e9:
-		return fmt.Sprintf("%.3gG", v/1e9)
+		unit, name = 1e9, "G"
 	case v >= 1e6:
-		return fmt.Sprintf("%.3gM", v/1e6)
+		unit, name = 1e6, "M"
 	case v >= 1e3:
-		return fmt.Sprintf("%.3gk", v/1e3)
+		unit, name = 1e3, "k"
 	}
-	return fmt.Sprintf("%.3g", v)
+	digits := 3
+	if a := math.Abs(v); a > 0 && step > 0 {
+		digits = min(max(digits, 1+int(math.Floor(math.Log10(a)+1e-9))-int(math.Floor(math.Log10(step)+1e-9))), 15)
+	}
+	return strconv.FormatFloat(v/unit, 'g', digits, 64) + name
 }
