@@ -144,7 +144,7 @@ func (m Metric) parse(text string) (float64, error) {
 			}
 		}
 		if !found {
-			return 0, fmt.Errorf("%s is a time: give it a unit, such as %sms", m.Name, text)
+			return 0, fmt.Errorf("%s is a time: give it a unit, such as %sms", m.Name, strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ%/"))
 		}
 	case Share:
 		if rest, ok := strings.CutSuffix(text, "%"); ok {
@@ -185,9 +185,17 @@ func (m Metric) Format(v float64) string {
 	case m.Kind == Share:
 		return strconv.FormatFloat(100*v, 'f', 2, 64) + " %"
 	case m.Kind == Rate:
-		return fmt.Sprintf("%.4g/s", v)
+		return plain(v) + "/s"
 	}
-	return fmt.Sprintf("%.6g", v)
+	return plain(v)
+}
+
+// plain prints a whole number as it is, and others with four digits or as whole ones.
+func plain(v float64) string {
+	if a := math.Abs(v); a < 1e15 && (a >= 1000 || v == math.Trunc(v)) {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return fmt.Sprintf("%.4g", v)
 }
 
 // duration prints nanoseconds with four digits.
