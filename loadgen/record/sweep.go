@@ -18,7 +18,8 @@ const (
 )
 
 // Trial is one trial of a sweep: one row of trials.parquet. Times are nanoseconds, nil
-// where there is none.
+// where there is none. Without an objective, where SLO is nil, Good counts the successes
+// and Bad the rest, Verdict is none or invalid, and Goodput is nil.
 type Trial struct {
 	Arm     string  `parquet:"arm,dict"`
 	SLO     *string `parquet:"slo,optional,dict"`

@@ -112,7 +112,7 @@ func curves(k *render.SweepKnee) ([]Figure, error) {
 	}
 	last := trials[len(trials)-1].Rate
 	of := func(name string, mark int, value func(*knee.Trial) float64) plot.Line {
-		l := plot.Line{Name: name, Mark: mark, Dots: true}
+		l := plot.Line{Name: name, Mark: mark, Loose: true}
 		for i := range trials {
 			if v := value(&trials[i]); !math.IsNaN(v) {
 				l.X, l.Y = append(l.X, trials[i].Rate), append(l.Y, v)
@@ -145,12 +145,14 @@ func curves(k *render.SweepKnee) ([]Figure, error) {
 			{Name: "offered", Mark: 3, X: []float64{0, last}, Y: []float64{0, last}},
 			of("goodput", 0, (*knee.Trial).Goodput), of(ended, 1, func(t *knee.Trial) float64 { return t.Rate * bound(t) }),
 		}},
+		{"delivered-curve", "Delivered", "successes/s", "Each point is a trial: " + render.DeliveredNote + ". Nothing was asked of them: --slo gives goodput.", []plot.Line{
+			{Name: "offered", Mark: 3, X: []float64{0, last}, Y: []float64{0, last}},
+			of("delivered", 0, func(t *knee.Trial) float64 { return some(t.Open && t.Figures.Span > 0, t.Figures.Delivered) }),
+		}},
 		{"attainment-curve", "Attainment", "% of requests", "The share of the requests of each trial that met all of the objective.", []plot.Line{
 			of("attained", 0, func(t *knee.Trial) float64 {
-				if !t.Whole() {
-					return math.NaN()
-				}
-				return 100 * float64(t.Good) / float64(t.N)
+				lo, _ := t.Attainment()
+				return some(t.Whole(), 100*lo)
 			}), of(ended, 1, func(t *knee.Trial) float64 { return 100 * bound(t) }),
 		}},
 		{"ttft-curve", "Time to first token", "ms", "Of the successes of trials that ran to their end.", []plot.Line{
@@ -191,14 +193,20 @@ func seedTable(k *render.SweepKnee) table {
 
 // trialTable is every trial, in the order of the rates.
 func trialTable(k *render.SweepKnee) table {
-	t := table{Title: "Trials", Head: []string{"rate/s", "seed", "requests", "attained %", "TTFT P95 ms", "TPOT P95 ms", "in flight", "verdict"}}
+	t := table{Title: "Trials", Note: render.InFlightNote, Head: []string{"rate/s", "seed", "requests", "attained %", "TTFT P95 ms", "TPOT P95 ms", "in flight", "verdict"}}
+	if len(k.Trials) > 0 && k.Trials[0].Open {
+		t.Head[3], t.Head[7] = "ended ok %", "ended"
+	}
 	list := slices.Clone(k.Trials)
 	slices.SortStableFunc(list, func(a, b knee.Trial) int { return cmp.Or(cmp.Compare(a.Rate, b.Rate), cmp.Compare(a.Seed, b.Seed)) })
 	for i := range list {
 		x := &list[i]
 		lo, hi := x.Attainment()
 		attained := fmt.Sprintf("%.2f", 100*lo)
-		if !x.Whole() {
+		switch {
+		case x.Open:
+			attained = fmt.Sprintf("%.2f", 100*float64(x.Good)/float64(x.N))
+		case !x.Whole():
 			attained = fmt.Sprintf("%.2f to %.2f", 100*lo, 100*hi)
 		}
 		done := x.Whole() && x.Stop == knee.Complete

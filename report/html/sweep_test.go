@@ -29,6 +29,33 @@ func swept() *render.Sweep {
 	return s
 }
 
+// Without an objective the page has a curve of what was delivered, and no verdict.
+func TestOpenSweepPage(t *testing.T) {
+	s := &render.Sweep{Dir: "g", Method: "grid", N: 200, Seeds: []uint64{1}, Knees: []render.SweepKnee{{}}}
+	for _, rate := range []float64{10, 20, 40} {
+		some := stats.Summary{N: 300, P50: rate * 1e6, P95: rate * 3e6}
+		s.Knees[0].Trials = append(s.Knees[0].Trials, knee.Trial{
+			Rate: rate, N: 200, Good: 190, Bad: 10, Open: true, Stop: knee.Complete,
+			Figures: knee.Figures{TTFT: some, TPOT: some, E2E: some, Span: 200 / rate, Delivered: rate - 1, MaxInFlight: 777},
+		})
+	}
+	var b bytes.Buffer
+	if err := WriteSweeps(&b, []*render.Sweep{s}); err != nil {
+		t.Fatal(err)
+	}
+	page := b.String()
+	for _, want := range []string{"Delivered", "ended ok %", `<td class="words">complete</td>`, "<td>95.00</td>", render.InFlightNote} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %q", want)
+		}
+	}
+	for _, bad := range []string{"attained", "met the objective", "met all", ">pass<", "Attainment"} {
+		if strings.Contains(page, bad) {
+			t.Errorf("the page holds %q", bad)
+		}
+	}
+}
+
 func TestSweepPage(t *testing.T) {
 	var b bytes.Buffer
 	if err := WriteSweeps(&b, []*render.Sweep{swept()}); err != nil {

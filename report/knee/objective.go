@@ -1,6 +1,7 @@
 package knee
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -44,7 +45,17 @@ func (c *Clause) String() string { return c.text }
 type Objective struct {
 	Clauses []Clause
 	text    string
+	open    bool
 }
+
+// None is for trials that are held to nothing: it tells successes from the rest, and
+// gives no verdict. Its text is empty.
+func None() Objective {
+	return Objective{open: true, Clauses: []Clause{{Share: 1, good: succeeded}}}
+}
+
+// Open reports whether o is that of None.
+func (o *Objective) Open() bool { return o.open }
 
 // String is the objective as it was given.
 func (o *Objective) String() string { return o.text }
@@ -69,11 +80,13 @@ func ParseObjective(text string) (Objective, error) {
 	if len(text) > MaxObjective {
 		return out, fmt.Errorf("an objective of %d bytes: the limit is %d", len(text), MaxObjective)
 	}
+	at := 0 // where the part begins
 	for _, part := range split(text) {
 		r, err := gate.Parse(part)
 		if err != nil {
-			return out, err
+			return out, within(err, text, part, at)
 		}
+		at += len(part) + 1
 		c, err := clauseOf(r)
 		if err != nil {
 			return out, fmt.Errorf("%q: %w", strings.TrimSpace(part), err)
@@ -83,6 +96,15 @@ func ParseObjective(text string) (Objective, error) {
 		}
 	}
 	return out, nil
+}
+
+// within shows a fault of the part of a text that begins at a byte in all of it.
+func within(err error, text, part string, at int) error {
+	var fault *gate.SyntaxError
+	if !errors.As(err, &fault) || fault.Src != part {
+		return err
+	}
+	return &gate.SyntaxError{Src: text, At: at + fault.At, Msg: fault.Msg}
 }
 
 // split cuts at the commas that are outside of braces and quotes.

@@ -1,6 +1,8 @@
 package knee
 
 import (
+	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -73,6 +75,33 @@ func FuzzParseObjective(f *testing.F) {
 
 // What a clause makes of requests: failures, those that did not end, and those that it
 // is not about.
+// A fault of one rule is shown in the whole text.
+func TestObjectiveCaret(t *testing.T) {
+	_, err := ParseObjective("ttft p(95) <= 2s, tpot p(95) <= 50mz, e2e max <= 1m")
+	lines := strings.Split(fmt.Sprint(err), "\n")
+	if len(lines) != 3 || lines[1] != "  ttft p(95) <= 2s, tpot p(95) <= 50mz, e2e max <= 1m" || lines[2] != strings.Repeat(" ", 2+len("ttft p(95) <= 2s, tpot p(95) <= "))+"^" {
+		t.Errorf("got\n%v", err)
+	}
+}
+
+// Without an objective there are successes, and nothing that was met or missed.
+func TestNoObjective(t *testing.T) {
+	o := None()
+	j, err := o.Judge(2)
+	if err != nil || !o.Open() || o.String() != "" {
+		t.Fatal(err, o.Open(), o.String())
+	}
+	lost := answer(1, 1)
+	lost.Outcome = record.HTTP429
+	if j.Add(answer(1e6, 1)); j.Add(lost) || j.Joint() != (Tally{Good: 1, Bad: 1}) {
+		t.Errorf("joint %v", j.Joint())
+	}
+	trial := Trial{Rate: 10, N: 2, Good: 1, Bad: 1, Open: true}
+	if lo, hi := trial.Attainment(); !math.IsNaN(lo) || !math.IsNaN(hi) || !math.IsNaN(trial.Goodput()) {
+		t.Errorf("attainment %v to %v and goodput %v of no objective", lo, hi, trial.Goodput())
+	}
+}
+
 func TestClauseJudges(t *testing.T) {
 	failed, given, one := answer(1, 1), answer(1, 1), answer(1, 1)
 	failed.Outcome, given.Outcome, one.OutputTokens = record.HTTP429, record.Canceled, 1

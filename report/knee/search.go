@@ -30,8 +30,11 @@ type Trial struct {
 	N, Warmup, Good, Bad int
 	// Clauses counts for each clause of the objective by itself.
 	Clauses []Tally
-	Pass    bool
-	Stop    Stop
+	// Open: it was held to no objective. Good are then the successes and Bad the rest,
+	// and there is no verdict, no attainment and no goodput.
+	Open bool
+	Pass bool
+	Stop Stop
 	// Drift: the number in flight grew as it does above capacity (see type Drift).
 	Drift bool
 	// Invalid says why the trial says nothing of the target, such as that the
@@ -47,8 +50,9 @@ type Trial struct {
 type Figures struct {
 	TTFT, TPOT, E2E stats.Summary
 	// Span is the scheduled time from the cohort's first arrival to its last, in
-	// seconds, and Delivered the successes of the cohort per second from the first tenth
-	// to the last tenth of their ends. 0: not all of the cohort is known.
+	// seconds, and Delivered the successes per second, of the cohort and around it, from
+	// when a tenth of the cohort's had ended until nine tenths had. 0: not all of the
+	// cohort is known.
 	Span, Delivered float64
 	MaxInFlight     int
 	// LagP99 is how late the generator was; record.Null: not known.
@@ -59,9 +63,9 @@ type Figures struct {
 }
 
 // Attainment is the share of the cohort that met all of the objective, as far as it is
-// certain: between lo and hi.
+// certain: between lo and hi. Both are NaN without an objective.
 func (t *Trial) Attainment() (lo, hi float64) {
-	if t.N == 0 {
+	if t.N == 0 || t.Open {
 		return math.NaN(), math.NaN()
 	}
 	return float64(t.Good) / float64(t.N), 1 - float64(t.Bad)/float64(t.N)
@@ -70,10 +74,10 @@ func (t *Trial) Attainment() (lo, hi float64) {
 // Whole reports whether the end of every request of the cohort is known.
 func (t *Trial) Whole() bool { return t.Good+t.Bad == t.N }
 
-// Goodput is the rate of requests that met all of the objective; NaN unless the trial
-// is whole.
+// Goodput is the rate of requests that met all of the objective; NaN unless there is
+// one and the trial is whole.
 func (t *Trial) Goodput() float64 {
-	if !t.Whole() || t.N == 0 {
+	if !t.Whole() || t.N == 0 || t.Open {
 		return math.NaN()
 	}
 	return t.Rate * float64(t.Good) / float64(t.N)

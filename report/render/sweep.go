@@ -150,15 +150,24 @@ func curveText(b *strings.Builder, k *SweepKnee) {
 		return
 	}
 	list := byRate(k.Trials)
+	met, rate, end := "attained %", "goodput/s", "verdict"
+	note := "times in ms, of whole trials only; a trial whose verdict is certain is not run to its end"
+	if list[0].Open {
+		met, rate, end, note = "ended ok %", "delivered", "ended", "times in ms, of whole trials only; delivered: "+DeliveredNote
+	}
 	fmt.Fprintf(b, "\n%9s %12s %11s %10s %10s %10s %10s %10s %10s  %s\n",
-		"rate/s", "seed", "attained %", "goodput/s", "ttft p50", "ttft p95", "tpot p95", "e2e p50", "in flight", "verdict")
+		"rate/s", "seed", met, rate, "ttft p50", "ttft p95", "tpot p95", "e2e p50", "in flight", end)
 	for i := range list {
 		t := &list[i]
 		f := &t.Figures
-		fmt.Fprintf(b, "%9s %12d %11s %10s %10s %10s %10s %10s %10d  %s\n", rateCell(t.Rate), t.Seed, attainedCell(t), rateCell(t.Goodput()),
+		rate := t.Goodput()
+		if t.Open {
+			rate = f.Delivered
+		}
+		fmt.Fprintf(b, "%9s %12d %11s %10s %10s %10s %10s %10s %10d  %s\n", rateCell(t.Rate), t.Seed, attainedCell(t), rateCell(rate),
 			known(t, f.TTFT, f.TTFT.P50), known(t, f.TTFT, f.TTFT.P95), known(t, f.TPOT, f.TPOT.P95), known(t, f.E2E, f.E2E.P50), f.MaxInFlight, VerdictText(t))
 	}
-	b.WriteString("           times in ms, of whole trials only; a trial whose verdict is certain is not run to its end\n")
+	fmt.Fprintf(b, "           %s\n           %s\n", note, InFlightNote)
 }
 
 // byRate sorts a copy.
@@ -177,11 +186,19 @@ func known(t *knee.Trial, s stats.Summary, v float64) string {
 	return timeCell(s, v)
 }
 
+// DeliveredNote says what the delivered rate of a trial is.
+const DeliveredNote = "successes per second, of all requests, from when a tenth of those that count had ended until nine tenths had"
+
+// InFlightNote says what the requests in flight of a trial are.
+const InFlightNote = "in flight: the most at once, also of requests before and behind those that are judged: the load goes on until these have ended"
+
 func attainedCell(t *knee.Trial) string {
 	lo, hi := t.Attainment()
 	switch {
 	case t.Good+t.Bad == 0:
 		return "-"
+	case t.Open:
+		return fmt.Sprintf("%.2f", 100*float64(t.Good)/float64(t.N))
 	case t.Whole():
 		return fmt.Sprintf("%.2f", 100*lo)
 	case t.Pass:
@@ -190,11 +207,13 @@ func attainedCell(t *knee.Trial) string {
 	return fmt.Sprintf("<= %.2f", 100*hi)
 }
 
-// Verdict is that of one trial: pass, fail, or invalid.
+// Verdict is that of one trial: pass, fail, none without an objective, or invalid.
 func Verdict(t *knee.Trial) string {
 	switch {
 	case t.Invalid != "":
 		return "invalid"
+	case t.Open:
+		return "none"
 	case t.Pass:
 		return "pass"
 	}
@@ -204,7 +223,10 @@ func Verdict(t *knee.Trial) string {
 // VerdictText is the verdict of a trial with what else there is to say of it.
 func VerdictText(t *knee.Trial) string {
 	out := Verdict(t)
-	if t.Stop != knee.Complete && t.Stop != "" {
+	switch {
+	case t.Open && t.Invalid == "":
+		out = string(t.Stop)
+	case t.Stop != knee.Complete && t.Stop != "":
 		out += ", " + string(t.Stop)
 	}
 	if t.Drift {

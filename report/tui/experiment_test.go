@@ -39,7 +39,7 @@ func searching() laboratory {
 	s := knee.Stand(seeds, 0.2, trials)
 	o := tui.Objective{SLO: "ttft p(95) <= 2s", Seeds: s.Seeds, Settled: s.Settled, Rate: monitor.Number(s.Rate), Lo: monitor.Number(s.Lo), Hi: monitor.Number(s.Hi)}
 	for _, t := range trials {
-		row := record.Trial{Seed: int64(t.Seed), Rate: t.Rate, N: 300, Good: int32(t.Good), Bad: int32(t.Bad), Stop: string(t.Stop), Drift: t.Drift, Verdict: "fail"}
+		row := record.Trial{SLO: &o.SLO, Seed: int64(t.Seed), Rate: t.Rate, N: 300, Good: int32(t.Good), Bad: int32(t.Bad), Stop: string(t.Stop), Drift: t.Drift, Verdict: "fail"}
 		p95, goodput := int64(t.Rate*1e7), t.Goodput()
 		row.TTFTP95 = &p95
 		if !math.IsNaN(goodput) {

@@ -150,12 +150,16 @@ func bound(v float64) string {
 // trialTable lists trials, latest first.
 func (m *Model) trialTable(o *Objective, w, rows int) []string {
 	k := m.inks
+	met, fast := "attained", "good"
+	if o.SLO == "" {
+		met, fast = "ended ok", "delivered"
+	}
 	t := table{inks: k, w: w, cols: []column{
 		{"trial", 5, false},
 		{"rate", 9, false},
 		{"seed", 6, false},
-		{"attained", 11, false},
-		{"good", 9, false},
+		{met, 11, false},
+		{fast, 9, false},
 		{"TTFT p95", 8, false},
 		{"TPOT p95", 8, false},
 		{"verdict", 8, true},
@@ -182,6 +186,8 @@ func trialRow(k *inks, number int, t *record.Trial) []string {
 		ink = bad
 	case "invalid":
 		ink = warn
+	case "none":
+		ink = dim
 	}
 	ended := clean(t.Stop)
 	if t.Drift {
@@ -194,8 +200,10 @@ func trialRow(k *inks, number int, t *record.Trial) []string {
 		ended += ": " + clean(*t.Invalid)
 	}
 	goodput := unknown
-	if t.Goodput != nil {
-		goodput = digits(*t.Goodput) + "/s"
+	if fast := t.Goodput; fast != nil {
+		goodput = digits(*fast) + "/s"
+	} else if fast = t.Delivered; fast != nil && t.SLO == nil {
+		goodput = digits(*fast) + "/s"
 	}
 	whole := t.Good+t.Bad == t.N && t.Stop == string(knee.Complete)
 	part := func(v *int64) string { // the figures of a part would be of the quicker one
@@ -228,11 +236,15 @@ func attained(t *record.Trial) string {
 	return fmt.Sprintf("≤ %.2f %%", 100*(1-float64(t.Bad)/float64(t.N)))
 }
 
-// point is where a trial is on the curve: its rate, and the good ones of it. Of a trial
-// that was stopped early that is a bound, from below if it passed.
+// point is where a trial is on the curve: its rate, and the good ones of it, or without
+// an objective what was delivered. Of a trial that was stopped early that is a bound,
+// from below if it passed.
 func point(t *record.Trial) (x, y float64) {
-	if t.N == 0 {
+	switch {
+	case t.N == 0 || t.SLO == nil && t.Delivered == nil:
 		return t.Rate, math.NaN()
+	case t.SLO == nil:
+		return t.Rate, *t.Delivered
 	}
 	share := float64(t.Good) / float64(t.N)
 	if t.Good+t.Bad < t.N && t.Verdict != "pass" {
@@ -247,6 +259,8 @@ func mark(t *record.Trial) (ink, rune) {
 	switch {
 	case t.Verdict == "invalid":
 		return warn, '?'
+	case t.SLO == nil:
+		return accent, '●'
 	case t.Verdict == "pass" && whole:
 		return good, '●'
 	case t.Verdict == "pass":
@@ -294,6 +308,9 @@ func (m *Model) curve(o *Objective, w, h int) []string {
 	}
 	legend := k.write(bold, " goodput over offered rate") + "   " + k.write(good, "●") + " pass  " + k.write(bad, "■") + " fail  " +
 		k.write(dim, "○ □ bounds of trials stopped early") + "   " + k.write(accent, "│") + k.write(dim, " interval")
+	if o.SLO == "" {
+		legend = k.write(bold, " delivered over offered rate") + "   " + k.write(accent, "●") + " a trial"
+	}
 	out := []string{legend}
 	for y, line := range lines {
 		label := ""

@@ -322,7 +322,7 @@ func (s *sweepRun) search(ctx context.Context) error {
 }
 
 // grid runs whole trials at a grid of rates, and finds its bends if there is no
-// objective. Without one a trial passes if few requests fail.
+// objective.
 func (s *sweepRun) grid(ctx context.Context, c knee.Config) error {
 	s.out.Method = plan.SweepGrid
 	lo, hi := c.Start/2, 8*c.Start // a burst tells less than the capacity
@@ -339,18 +339,11 @@ func (s *sweepRun) grid(ctx context.Context, c knee.Config) error {
 	s.runner.whole = true
 	list := s.objectives
 	if len(list) == 0 {
-		o, err := knee.ParseObjective("error_rate <= 5%")
-		if err != nil {
-			return err
-		}
-		list = []knee.Objective{o}
+		list = []knee.Objective{knee.None()}
 	}
 	for i := range list {
 		p := &prober{s.runner, list[i]}
-		k := render.SweepKnee{}
-		if len(s.objectives) > 0 {
-			k.SLO = list[i].String()
-		}
+		k := render.SweepKnee{SLO: list[i].String()}
 		s.lab.objective(k.SLO)
 		var err error
 		if k.Zero, err = p.Zero(ctx); err != nil {

@@ -84,7 +84,7 @@ func loadSweep(dir string) (*render.Sweep, error) {
 func readTrial(r *record.Trial) (knee.Trial, error) {
 	t := knee.Trial{
 		Seed: uint64(r.Seed), Rate: r.Rate, N: int(r.N), Warmup: int(r.Warmup), Good: int(r.Good), Bad: int(r.Bad),
-		Pass: r.Verdict == "pass", Stop: knee.Stop(r.Stop), Drift: r.Drift, Invalid: text(r.Invalid), Verify: r.Verify,
+		Open: r.SLO == nil, Pass: r.SLO != nil && r.Verdict == "pass", Stop: knee.Stop(r.Stop), Drift: r.Drift, Invalid: text(r.Invalid), Verify: r.Verify,
 	}
 	if t.N < 1 || t.Good < 0 || t.Bad < 0 || t.Good+t.Bad > t.N || !(t.Rate > 0) || math.IsInf(t.Rate, 0) {
 		return t, fmt.Errorf("a trial of %d requests at %s/s with %d good and %d bad ones is impossible",

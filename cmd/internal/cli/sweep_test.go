@@ -106,6 +106,59 @@ func TestSweepOutcomes(t *testing.T) {
 	}
 }
 
+// A grid without an objective has no verdict in any of its accounts.
+func TestOpenGrid(t *testing.T) {
+	t.Chdir(t.TempDir())
+	code, text, errs := swept(t, "--method", "grid", "--min-rate", "5", "--max-rate", "40", "--points", "3", "--json", "--out", "g")
+	if code != exitOK {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	var got struct {
+		Knees  []any
+		Trials []struct {
+			SLO, Attainment, Goodput *any
+			Delivered                *float64
+			Good                     int
+			Verdict                  string
+			Clauses                  []any
+		}
+		Inflections []any
+	}
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Trials) != 6 || len(got.Knees) != 0 || len(got.Inflections) != 3 {
+		t.Fatalf("%d trials, %d knees and %d inflections", len(got.Trials), len(got.Knees), len(got.Inflections))
+	}
+	for _, x := range got.Trials {
+		if x.SLO != nil || x.Attainment != nil || x.Goodput != nil || x.Verdict != "none" || len(x.Clauses) != 0 || x.Delivered == nil || x.Good != 200 {
+			t.Errorf("a trial without an objective: %+v", x)
+		}
+	}
+	run, err := record.Open("g")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, _, err := run.Trials()
+	if err != nil || len(rows) != 6 {
+		t.Fatal(len(rows), err)
+	}
+	for i := range rows {
+		if r := &rows[i]; r.SLO != nil || r.Goodput != nil || r.Verdict != "none" || r.Delivered == nil {
+			t.Errorf("a row without an objective: %+v", r)
+		}
+	}
+	var out, bad bytes.Buffer
+	if code := Main(Env{Args: []string{"report", "g"}, Stdout: &out, Stderr: &bad, Getenv: func(string) string { return "" }}); code != exitOK {
+		t.Fatalf("exit %d: %s", code, &bad)
+	}
+	for _, word := range []string{"attained", "goodput/s", "pass", "verdict"} {
+		if strings.Contains(out.String(), word) {
+			t.Errorf("the text has %q:\n%s", word, &out)
+		}
+	}
+}
+
 func TestSweepRefuses(t *testing.T) {
 	for want, args := range map[string][]string{
 		"did you mean ttft":                 {"--slo", "tfft p(95) <= 2s"},

@@ -354,7 +354,7 @@ func (p *prober) Trial(ctx context.Context, seed uint64, rate float64) (knee.Tri
 		return knee.Trial{}, err
 	}
 	n, warm := p.plan.NumPrompts, p.warmup(rate)
-	out := knee.Trial{Seed: seed, Rate: rate, N: n, Warmup: warm}
+	out := knee.Trial{Seed: seed, Rate: rate, N: n, Warmup: warm, Open: p.objective.Open()}
 	if have := s.set.Len(); warm+n > have {
 		out.Invalid = fmt.Sprintf("%d requests and %d before them for the warm-up are more than the %d of the dataset", n, warm, have)
 		return out, nil

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"math"
+	"sort"
 	"time"
 
 	"goodput/datasets"
@@ -62,6 +63,7 @@ type trialLoad struct {
 	ended   int          // their number
 	watched bool         // drift looks
 	ends    stats.Sample // when the cohort's successes ended
+	all     []clock.Time // when any success ended, in that order
 	lag     stats.Sample
 	sent    span       // when requests were due, and when they were sent
 	until   clock.Time // when the wait for the cohort ends; Never: not all have arrived
@@ -149,6 +151,7 @@ func (l *trialLoad) take(r *record.Request) {
 	if r.Outcome == record.OK {
 		if v := r.E2E(); v != record.Null {
 			l.ended++
+			l.all = append(l.all, l.x.loop.Now())
 			l.recent += (float64(v) - l.recent) / float64(min(l.ended, 32))
 		}
 	}
@@ -190,8 +193,11 @@ func (l *trialLoad) finish() {
 		out.Stop = knee.Unfinished
 	}
 	joint := l.judge.Joint()
-	out.Good, out.Bad, out.Clauses = joint.Good, joint.Bad, l.judge.Tallies()
-	out.Pass, _ = l.judge.Decided()
+	out.Good, out.Bad = joint.Good, joint.Bad
+	if !out.Open {
+		out.Clauses = l.judge.Tallies()
+		out.Pass, _ = l.judge.Decided()
+	}
 	f := &out.Figures
 	f.TTFT, f.TPOT, f.E2E = l.figures.ttft.Summary(), l.figures.tpot.Summary(), l.figures.e2e.Summary()
 	f.LagP99, f.HitRate = record.Null, math.NaN()
@@ -208,15 +214,19 @@ func (l *trialLoad) finish() {
 	l.checkGenerator()
 }
 
-// delivered is the rate of successes in the middle of the cohort's ends. Those that ended
-// while it arrived would be too few: a trial begins with nothing in flight.
+// delivered is the rate of all successes while the middle of the cohort's ended: before,
+// a trial that begins with nothing in flight delivers too little. Those of the cohort
+// alone would be too few, as the ends of others come in between.
 func (l *trialLoad) delivered() float64 {
 	from, ok := l.ends.Quantile(0.1)
 	to, _ := l.ends.Quantile(0.9)
 	if !ok || to <= from {
 		return 0
 	}
-	return 0.8 * float64(l.ends.N()) / (float64(to-from) / 1e9)
+	after := func(t int64) int {
+		return sort.Search(len(l.all), func(i int) bool { return l.all[i] > clock.Time(t) })
+	}
+	return float64(after(to)-after(from)) / (float64(to-from) / 1e9)
 }
 
 // leastLag is the lateness that no measurement is spoiled by.
