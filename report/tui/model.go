@@ -377,6 +377,16 @@ func (m *Model) list() []monitor.Sample {
 	return m.pic.Slowest
 }
 
+// nothing reports whether the filter of the picture has let nothing pass.
+func (m *Model) nothing() bool {
+	p, f := &m.pic, monitor.ParseFilter(m.pic.Filter)
+	if f == (monitor.Filter{}) || p.E2E.N > 0 || len(p.Slowest)+len(p.Failed) > 0 {
+		return false
+	}
+	ofSessions := f.Key == "" || f.Key == "tenant" // others let all sessions pass
+	return !ofSessions || len(p.Sessions.Live)+len(p.Sessions.Ended) == 0
+}
+
 // status is what the last line says instead of the keys; empty: nothing.
 func (m *Model) status() (ink, string) {
 	switch {
@@ -390,6 +400,8 @@ func (m *Model) status() (ink, string) {
 		return warn, "stopping"
 	case m.note != "":
 		return accent, clean(m.note)
+	case m.have && !m.paused && m.nothing():
+		return warn, fmt.Sprintf("no request with %s among the latest; esc shows all", clean(m.pic.Filter))
 	case m.paused:
 		return warn, fmt.Sprintf("view paused at %s, the load goes on; p to go on", clockText(m.pic.Elapsed))
 	}

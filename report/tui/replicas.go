@@ -22,8 +22,8 @@ func (m *Model) replicas(w, h int) []string {
 		{"run", 4, false},
 		{"wait", 4, false},
 		{"KV used", barW + 5, true},
-		{"hit", 6, false},
-		{"share", 6, false},
+		{"hit", 7, false},
+		{"share", 7, false},
 		{"TTFT p95", 8, false},
 		{"preempt", 7, false},
 		{"stale", 7, false}, // age of what the router knows

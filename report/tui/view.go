@@ -122,12 +122,16 @@ func (m *Model) tabBar() string {
 		}
 		b.WriteString(text)
 	}
-	side := "last " + windowText(windows()[m.window]) + " "
+	window, filter := windows()[m.window], m.filter.String()
+	if m.paused && m.have { // what is seen is not of the keys that were pressed since
+		window, filter = time.Duration(m.pic.Window), m.pic.Filter
+	}
+	side := "last " + windowText(window) + " "
 	if m.screen == Knee || m.screen == Compare {
 		return ends(b.String(), "", m.w)
 	}
-	if f := m.filter.String(); f != "" {
-		side = m.inks.write(warn, "/"+clean(f)) + "  " + side
+	if filter != "" {
+		side = m.inks.write(warn, "/"+clean(filter)) + "  " + side
 	}
 	return ends(b.String(), side, m.w)
 }

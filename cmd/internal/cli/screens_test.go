@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -39,9 +40,11 @@ func keptScreens() map[string][]tui.Screen {
 }
 
 // TestScreens: the screens that README shows, as text and as SVG, are those of the data
-// beside them. With -update-screens it makes the data, by seeded runs in virtual time.
+// beside them, and the data, like the recording, are those of seeded runs in virtual time
+// that it makes. With -update-screens it keeps what it gets.
 func TestScreens(t *testing.T) {
-	if *updateScreens {
+	// Another processor may round the last digit of a number otherwise.
+	if *updateScreens || !testing.Short() && runtime.GOARCH == "amd64" {
 		recordScreens(t)
 	}
 	for data, screens := range keptScreens() {
@@ -83,7 +86,7 @@ func recordScreens(t *testing.T) {
 		}
 		keepData(t, data, source)
 	}
-	writeScreen(t, "recording.svg", tui.Recording(film(pics), screenW, screenH))
+	keepFile(t, "recording.svg", tui.Recording(film(pics), screenW, screenH))
 }
 
 // sessionsAt is a picture of a run with the sessions at the instant of p. Ended ones are
@@ -136,7 +139,7 @@ func keepData(t *testing.T, name string, source tui.Source) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	writeScreen(t, name+".json", append(b, '\n'))
+	keepFile(t, name+".json", append(b, '\n'))
 }
 
 // first are as many as a screen has lines.
@@ -169,23 +172,23 @@ func (x screenshot) draw(colors termenv.Profile) string {
 // keepFile compares a file with the one that is kept, or keeps it.
 func keepFile(t *testing.T, name string, b []byte) {
 	t.Helper()
+	name = filepath.Join(screensDir, name)
 	if *updateScreens {
-		writeScreen(t, name, b)
+		if err := os.WriteFile(name, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
 		return
 	}
-	want, err := os.ReadFile(filepath.Join(screensDir, name))
+	want, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), string(b)); diff != "" {
-		t.Errorf("%s is not what README shows; if it should be like that: make screens\n%s", name, diff)
-	}
-}
-
-func writeScreen(t *testing.T, name string, b []byte) {
-	t.Helper()
-	if err := os.WriteFile(filepath.Join(screensDir, name), b, 0o666); err != nil {
-		t.Fatal(err)
+	switch {
+	case bytes.Equal(want, b):
+	case strings.HasSuffix(name, ".txt"):
+		t.Errorf("%s is not what README shows; if it should be like that: make screens\n%s", name, cmp.Diff(string(want), string(b)))
+	default:
+		t.Errorf("%s has %d bytes, and others than the %d that are made now; if it should be like that: make screens", name, len(want), len(b))
 	}
 }
 
