@@ -46,6 +46,8 @@ type About struct {
 	Total    int64         // requests
 	Duration time.Duration // of the arrivals
 	SLO      Promise
+	// LoopTime is what Monitor.LoopTime says: what rows tell of lag is no measurement.
+	LoopTime bool
 }
 
 // Promise is what each request is promised; Unknown: nothing.
@@ -55,7 +57,8 @@ type Promise struct {
 	E2E  Nanos `json:"e2e_ns"`
 }
 
-// slot is one second of the run. Of the filter's requests, except for started.
+// slot is one second of the run. Of the filter's requests, except for started, and for
+// lag if it is of these.
 type slot struct {
 	number                       int64 // 1 + seconds since the epoch; 0: none yet
 	started                      int64
@@ -151,7 +154,7 @@ func (f Filter) session(id, tenant string) bool {
 func (b *Board) Drain(f *Feed) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	f.starts.drain(func(at *clock.Time) { b.slot(*at).start() })
+	f.starts.drain(func(s *start) { b.slot(s.at).start(s.late) })
 	f.samples.drain(b.add)
 	f.sessions.drain(b.session)
 }
@@ -160,7 +163,7 @@ func (b *Board) Drain(f *Feed) {
 func (b *Board) Started(at clock.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.slot(at).start()
+	b.slot(at).start(Unknown)
 }
 
 // Ended notes how a request ended. r is not kept; its strings are.
@@ -187,6 +190,9 @@ func (b *Board) session(s *record.Session) {
 }
 
 func (b *Board) add(s *Sample) {
+	if b.about.LoopTime {
+		s.Lag = Unknown
+	}
 	if len(b.latest) < keptSamples {
 		b.latest = append(b.latest, *s)
 	} else {
@@ -246,7 +252,7 @@ func (b *Board) apply(f Filter) {
 	b.filter = f
 	b.slowest, b.failed = b.slowest[:0], b.failed[:0]
 	for i := range b.seconds {
-		b.seconds[i].forget()
+		b.seconds[i].forget(!b.about.LoopTime)
 	}
 	b.each(func(s *Sample) {
 		if f.match(s) {
@@ -264,25 +270,30 @@ func (b *Board) slot(at clock.Time) *slot {
 	case s.number > number:
 		return nil
 	case s.number < number:
-		s.forget()
+		s.forget(true)
 		s.started, s.number = 0, number
 	}
 	s.done = false
 	return s
 }
 
-// forget empties all but the count of started requests, which no filter concerns.
-func (s *slot) forget() {
+// forget empties all but the count of started requests, which no filter concerns, and
+// lag if that is of these.
+func (s *slot) forget(lag bool) {
 	s.ended, s.ok, s.failed, s.good, s.bad, s.tokens, s.done = 0, 0, 0, 0, 0, 0, false
 	s.by = s.by[:0]
-	for _, c := range []*counts{&s.ttft, &s.tpot, &s.e2e, &s.lag} {
+	for _, c := range []*counts{&s.ttft, &s.tpot, &s.e2e} {
 		c.clear()
+	}
+	if lag {
+		s.lag.clear()
 	}
 }
 
-func (s *slot) start() {
+func (s *slot) start(late Nanos) {
 	if s != nil {
 		s.started++
+		s.lag.add(late)
 	}
 }
 

@@ -9,19 +9,26 @@ import (
 // waits: while nobody takes them out they fill the Feed, and what comes then is lost
 // and counted.
 type Feed struct {
-	starts   ring[clock.Time]
+	starts   ring[start]
 	samples  ring[Sample]
 	sessions ring[record.Session]
 }
 
-// NewFeed returns a feed that holds about 16,000 requests.
-func NewFeed() *Feed {
-	return &Feed{starts: newRing[clock.Time](14), samples: newRing[Sample](14), sessions: newRing[record.Session](10)}
+// start is when a request was sent, and how late by the wall clock; Unknown: its row
+// tells, or nobody does.
+type start struct {
+	at   clock.Time
+	late Nanos
 }
 
-func (f *Feed) started(now clock.Time) {
-	if at := f.starts.next(); at != nil {
-		*at = now
+// NewFeed returns a feed that holds about 16,000 requests.
+func NewFeed() *Feed {
+	return &Feed{starts: newRing[start](14), samples: newRing[Sample](14), sessions: newRing[record.Session](10)}
+}
+
+func (f *Feed) started(now clock.Time, late Nanos) {
+	if s := f.starts.next(); s != nil {
+		*s = start{now, late}
 		f.starts.done()
 	}
 }

@@ -29,6 +29,9 @@ type Monitor struct {
 	ttft, lag histogram
 	recent    [slots]second
 
+	loopTime bool
+	stamp    clock.Stamper // nil: rows tell how late requests left, or nobody does
+
 	feeds  []*Feed
 	gauges atomic.Pointer[Gauges] // nil: none were published
 }
@@ -42,14 +45,32 @@ type second struct {
 // New returns a monitor of a run of total requests; 0: the number is not known.
 func New(total int64) *Monitor { return &Monitor{total: total} }
 
+// LoopTime says that the target lives in the loop's own time, in which nothing is late
+// whatever the wall clock says, so that rows tell no lag. Lag is then how late requests
+// are handed over by stamp; nil, as in virtual time: it is unknown. It belongs before the
+// run.
+func (m *Monitor) LoopTime(stamp clock.Stamper) { m.loopTime, m.stamp = true, stamp }
+
 // Started notes that a request was handed to its target.
 func (m *Monitor) Started(now clock.Time) {
+	late := m.late(now)
 	m.last.Store(int64(now))
 	m.sent.Add(1)
 	m.inFlight.Add(1)
 	for _, f := range m.feeds {
-		f.started(now)
+		f.started(now, late)
 	}
+}
+
+// late is how late what the loop does at now is by the wall clock, which it notes.
+func (m *Monitor) late(now clock.Time) Nanos {
+	if m.stamp == nil {
+		return Unknown
+	}
+	v := max(0, int64(m.stamp.Stamp()-now))
+	m.lag.add(v)
+	m.second(now).lag.add(v)
+	return Nanos(v)
 }
 
 // Ended notes how a request ended. r is not kept.
@@ -65,7 +86,7 @@ func (m *Monitor) Ended(now clock.Time, r *record.Request) {
 		m.ttft.add(v)
 		s.ttft.add(v)
 	}
-	if v := r.Lag(); v != record.Null {
+	if v := r.Lag(); v != record.Null && !m.loopTime {
 		m.lag.add(v)
 		s.lag.add(v)
 	}

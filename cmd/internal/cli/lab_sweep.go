@@ -114,7 +114,7 @@ func (s *sweepLab) begins(x *session, c *dispatch.Config, t *knee.Trial) (over f
 	if x.stamp == nil || !s.shown {
 		return func() {}
 	}
-	x.monitor = monitor.New(int64(t.Warmup + t.N))
+	x.newMonitor(int64(t.Warmup + t.N))
 	c.Monitor = x.monitor
 	s.watch(x.newBoard())
 	return func() { s.watch(nil) }

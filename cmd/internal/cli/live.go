@@ -102,6 +102,14 @@ func (s *session) openViews(env *Env) (*views, error) {
 	return v, nil
 }
 
+// newMonitor makes the one of a run of so many requests; 0: not known.
+func (s *session) newMonitor(total int64) {
+	s.monitor = monitor.New(total)
+	if s.plan.InPool() {
+		s.monitor.LoopTime(s.stamp)
+	}
+}
+
 func (s *session) newBoard() *board {
 	b := &board{Board: monitor.NewBoard(aboutRun(&s.plan, s.slo, s.targetText)), feed: monitor.NewFeed(), s: s, cpu: new(cpuMeter)}
 	s.monitor.Tell(b.feed)
@@ -120,7 +128,7 @@ func aboutRun(p *plan.Plan, slo observe.SLO, target string) monitor.About {
 		target = "shard " + p.Shard + " of the load, " + target
 	}
 	return monitor.About{
-		Title: target, Total: int64(p.NumPrompts), Duration: p.Duration,
+		Title: target, LoopTime: p.InPool(), Total: int64(p.NumPrompts), Duration: p.Duration,
 		SLO: monitor.Promise{TTFT: promise(slo.TTFT), TPOT: promise(slo.TPOT), E2E: promise(slo.E2EL)},
 	}
 }

@@ -267,7 +267,7 @@ func (s *session) open(env *Env) error {
 	if err != nil {
 		return errors.Join(err, s.abandonMetrics())
 	}
-	s.monitor = monitor.New(int64(part.Count(uint64(s.plan.NumPrompts))))
+	s.newMonitor(int64(part.Count(uint64(s.plan.NumPrompts))))
 	views, err := s.openViews(env)
 	if err != nil {
 		return errors.Join(err, s.abandonMetrics(), s.writer.Close(record.Final{State: record.Interrupted, EndedAt: clock.Never}))
