@@ -180,7 +180,7 @@ func plotted(k *inks, curves []curve, top, level float64, w, h int, text func(fl
 			label = "0"
 		case h / 2:
 			if h >= 5 {
-				label = text(top * (1 - (float64(y)+0.5)/float64(h)))
+				label = text(top / 2) // the row's middle, or its upper end
 			}
 		}
 		out[y] = k.write(dim, right(label, axis-2)+" │") + out[y]

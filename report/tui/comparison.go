@@ -85,13 +85,7 @@ func (m *Model) compare(w, h int) []string {
 		return []string{k.write(dim, " no run has been begun")}
 	}
 	out := []string{m.armLine(c), m.comparedLine(c), ""}
-	for i, text := range c.Invalid {
-		if i == 3 {
-			out = append(out, k.write(bad, fmt.Sprintf(" and %d runs more are INVALID", len(c.Invalid)-i)))
-			break
-		}
-		out = append(out, " "+k.write(bad, "INVALID")+" "+clean(text))
-	}
+	out = append(out, m.invalidLines(c, h)...)
 	if len(c.Figures) == 0 {
 		return append(out, k.write(dim, " figures come when all arms have a run of the same seed"))
 	}
@@ -109,16 +103,42 @@ func (m *Model) compare(w, h int) []string {
 		plot = min(rest, 60)
 	}
 	out = append(out, m.armHead(c, first, shown, plot, meanW)...)
+	var under []string // lines under the table
+	if len(c.Arms)-1 > shown {
+		under = append(under, k.write(dim, fmt.Sprintf(" arms %d to %d of %d; up and down: the others", first+2, first+shown+1, len(c.Arms))))
+	}
 	for i := range c.Figures {
-		if len(out) >= h-1 {
+		if left := len(c.Figures) - i; len(out)+len(under)+min(left, 2) > h {
+			out = append(out, k.write(dim, " and "+plural(left, "figure")+" more, for which this terminal is too low"))
 			break
 		}
 		out = append(out, m.figureRow(&c.Figures[i], first, shown, plot, meanW, c.reach(first)))
 	}
-	if left := len(c.Arms) - 1 - shown; left > 0 {
-		out = append(out, k.write(dim, fmt.Sprintf(" arms %d to %d of %d; up and down: the others", first+2, first+shown+1, len(c.Arms))))
+	return append(out, under...)
+}
+
+// invalidLines name runs that do not count, fewer of them where lines are scarce.
+func (m *Model) invalidLines(c *Comparison, h int) []string {
+	most := 3
+	if h < 30 {
+		most = 1
+	}
+	var out []string
+	for i, text := range c.Invalid {
+		if i == most {
+			return append(out, m.inks.write(bad, " and "+plural(len(c.Invalid)-i, "run")+" more INVALID"))
+		}
+		out = append(out, " "+m.inks.write(bad, "INVALID")+" "+clean(text))
 	}
 	return out
+}
+
+// runs are how many have ended, and how many there will be.
+func (c *Comparison) runs() (over, all int) {
+	for _, a := range c.Arms {
+		over += a.Done
+	}
+	return over, c.Seeds * len(c.Arms)
 }
 
 // Widths of the table, in cells.

@@ -131,14 +131,14 @@ func TestExperimentNumbers(t *testing.T) {
 		keys   []string
 		want   []string
 	}{
-		{"search", tui.Knee, s, nil, append(knees, o.SLO, fmt.Sprintf("knee %.0f/s so far, %d of 3 seeds", float64(o.Rate), o.Settled),
+		{"search", tui.Knee, s, nil, append(knees, o.SLO, fmt.Sprintf("knee %.0f/s so far", float64(o.Rate)), fmt.Sprintf("95.0/s, %d of 3 seeds settled", o.Settled), fmt.Sprintf("running %d trials", len(o.Trials)),
 			"seed 1 at 106/s, seed 2 at 95.0/s", "99.00 %", "≤ 94.67 %", "≥ 96.67 %", "800 ms", "the generator was late", "backlog grows", "settled")},
-		{"objective before", tui.Knee, s, []string{"o"}, []string{"tpot p(95) <= 50ms knee 101/s [98.5, 104] 95 %", "passed at"}},
+		{"objective before", tui.Knee, s, []string{"o"}, []string{"tpot p(95) <= 50ms knee 101/s [98.5, 104]", "[ ]: 95 % between", "passed at"}},
 		{"both round", tui.Knee, s, []string{"o", "o"}, []string{o.SLO}},
 		{"trials down", tui.Knee, s, []string{"down", "down"}, []string{" 6 95.0/s"}},
 		{"compare", tui.Compare, c, nil, []string{
 			"round-robin 5/5", "p2c 4/5", "under way p2c seed 4", "4 of 5 so far", "INVALID p2c, seed 2 (late): lag p99 of 12 ms",
-			"94.8 ms", "82.15 ms -13.3 % [-15.3 %, -11.3 %] * better", "+8.1 % [+2.9 %, +13.5 %] * worse", "inconclusive", "87 %",
+			"94.8 ms", "82.15 ms -13.3 % [-15.3 %, -11.3 %] * better", "+8.1 % [+2.9 %, +13.5 %] * worse", "inconclusive", "running 13 of 15 runs", "87 %",
 		}},
 		{"not begun", tui.Knee, laboratory{fixed: s.fixed}, nil, []string{"no trial yet"}},
 		{"no runs", tui.Compare, laboratory{fixed: s.fixed}, nil, []string{"no run has been begun"}},

@@ -49,7 +49,11 @@ func (m *Model) heatmap(w, h int) []string {
 	}
 	start, _ := shown(p)
 	left := clockText(monitor.Nanos(start))
-	return append(out, k.write(dim, strings.Repeat(" ", axis)+ends(left, clockText(p.Elapsed), max(w-axis-1, 1))))
+	lower := span(0)
+	if lo > 0 {
+		lower = upper(p, lo-1)
+	}
+	return append(out, k.write(dim, right(lower, axis-2)+"  "+ends(left, clockText(p.Elapsed), max(w-axis-1, 1))))
 }
 
 // upper is the upper end of a row.

@@ -79,6 +79,22 @@ func clockText(n monitor.Nanos) string {
 	return fmt.Sprintf("%02d:%02d", s/60, s%60)
 }
 
+// instant is clockText to the millisecond.
+func instant(n monitor.Nanos) string {
+	if !n.Known() {
+		return unknown
+	}
+	return fmt.Sprintf("%s.%03d", clockText(n), int64(n)%1e9/1e6)
+}
+
+// plural prints so many things.
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
 // or is s, or a dash if there is none.
 func or(s string) string {
 	if s == "" {

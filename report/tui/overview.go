@@ -14,7 +14,7 @@ func (m *Model) overview(w, h int) []string {
 	label := func(name, value string) string { return k.write(dim, " "+name+" ") + value + " " }
 	rates := []string{
 		label("offered", rate(p.Offered)) + label("achieved", rate(p.Achieved)) + label("good", rate(p.Good)) +
-			label("attainment", k.write(attainmentInk(p.Attainment), percent(p.Attainment))), strings.TrimRight(label("tokens", rate(p.Tokens)), " "),
+			label("attainment", m.attainment()), strings.TrimRight(label("tokens", rate(p.Tokens)), " "),
 	}
 	out := []string{
 		strings.Join(rates, ""),
@@ -62,6 +62,15 @@ func (m *Model) legend(name string, q *monitor.Quantiles, promise monitor.Nanos)
 		s += "   " + k.write(limit, "╌ SLO "+span(promise))
 	}
 	return s
+}
+
+// attainment is the share that met the SLO; without one there is none.
+func (m *Model) attainment() string {
+	p := &m.pic
+	if s := p.SLO; !p.Attainment.Known() && !s.TTFT.Known() && !s.TPOT.Known() && !s.E2E.Known() {
+		return unknown + m.inks.write(dim, " no SLO")
+	}
+	return m.inks.write(attainmentInk(p.Attainment), percent(p.Attainment))
 }
 
 func attainmentInk(x monitor.Number) ink {

@@ -51,7 +51,7 @@ func (m *Model) replicas(w, h int) []string {
 	if p.Skew.Known() {
 		skew = digits(float64(p.Skew))
 	}
-	line := k.write(dim, " skew ") + skew + k.write(dim, fmt.Sprintf(" (busiest / mean; 1: even), below over %d s each", monitor.SkewSpan))
+	line := k.write(dim, " skew ") + skew + k.write(dim, fmt.Sprintf(" (busiest / mean, 1: even; below over %d s)", monitor.SkewSpan))
 	if oldest := oldestSignal(p); oldest.Known() {
 		line += k.write(dim, "   oldest signal ") + span(oldest)
 	}

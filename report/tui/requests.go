@@ -101,7 +101,7 @@ func (m *Model) request(w int) []string {
 		fmt.Sprintf(" %s   esc to go back", k.write(bold, fmt.Sprintf("request %d", r.Seq))), "",
 		line("id", or(r.ID)),
 		line("outcome", fmt.Sprintf("%v  status %s  finish %s  error %s", r.Outcome, whole(r.HTTPStatus), or(r.FinishReason), or(r.Error))),
-		line("intended, ended", fmt.Sprintf("%s, %s", clockText(r.Intended), clockText(r.At))),
+		line("intended, ended", fmt.Sprintf("%s, %s", instant(r.Intended), instant(r.At))),
 		line("tokens", fmt.Sprintf("in %s (cached %s)  out %s", whole(r.PromptTokens), whole(r.CachedTokens), whole(r.OutputTokens))),
 		line("went to", fmt.Sprintf("replica %s  arm %s  class %s  tenant %s", or(r.Replica), or(r.Arm), or(r.Class), or(r.Tenant))),
 		line("session", fmt.Sprintf("%s  turn %d", or(r.Session), r.Turn)),

@@ -56,10 +56,10 @@ func (m *Model) objective() *Objective {
 func (m *Model) knee(w, h int) []string {
 	k, s := m.inks, m.doing.Search
 	if s == nil || len(s.Objectives) == 0 {
-		return []string{k.write(dim, " no trial yet: requests are sent one by one, and a burst, to learn where to begin")}
+		return []string{k.write(dim, " no trial yet: single requests and a burst tell where to begin")}
 	}
 	o := m.objective()
-	out := []string{m.kneeLine(s, o), m.underWayLine(s), ""}
+	out := []string{m.kneeLine(s, o), m.underWayLine(s, o), ""}
 	tall := max(min((h-len(out))/2-1, 24), 5)
 	out = append(out, m.curve(o, w-1, tall)...)
 	left := h - len(out)
@@ -85,29 +85,37 @@ func (m *Model) kneeLine(s *Search, o *Objective) string {
 	case !o.Rate.Known() && len(o.Seeds) == 0:
 		return line + fmt.Sprintf("%d trials of %d requests", len(o.Trials), s.N)
 	case !o.Rate.Known():
-		return line + k.write(dim, "knee ") + unknown + k.write(dim, fmt.Sprintf("  none of %d seeds is settled", len(o.Seeds)))
+		return line + k.write(dim, "knee ") + unknown + k.write(dim, "  none yet")
 	}
 	line += k.write(dim, "knee ") + k.write(accent, digits(float64(o.Rate))+"/s")
 	if o.Lo.Known() {
 		line += fmt.Sprintf(" [%s, %s]", digits(float64(o.Lo)), digits(float64(o.Hi)))
 	}
-	if o.Outcome != "" {
-		return line + k.write(dim, fmt.Sprintf("  95 %% between %d seeds, trials of %d requests", len(o.Seeds), s.N))
+	if o.Outcome == "" {
+		line += k.write(dim, " so far")
 	}
-	return line + k.write(dim, fmt.Sprintf("  so far, %d of %d seeds settled", o.Settled, len(o.Seeds)))
+	return line
 }
 
-// underWayLine names the trials that go on.
-func (m *Model) underWayLine(s *Search) string {
+// underWayLine names the trials that go on, and tells how far the search is.
+func (m *Model) underWayLine(s *Search, o *Objective) string {
 	k := m.inks
 	var parts []string
 	for _, p := range s.UnderWay {
 		parts = append(parts, fmt.Sprintf("seed %d at %s/s", p.Seed, digits(p.Rate)))
 	}
-	if len(parts) == 0 {
-		return k.write(dim, fmt.Sprintf(" %s, trials of %d requests", clean(s.Method), s.N))
+	line := k.write(dim, fmt.Sprintf(" %s, trials of %d requests", clean(s.Method), s.N))
+	if len(parts) > 0 && o.Outcome == "" {
+		line = k.write(dim, " under way  ") + strings.Join(parts, ", ")
 	}
-	return k.write(dim, " under way  ") + strings.Join(parts, ", ")
+	switch {
+	case len(o.Seeds) == 0:
+	case o.Outcome == "":
+		line += k.write(dim, fmt.Sprintf(", %d of %d seeds settled", o.Settled, len(o.Seeds)))
+	case o.Lo.Known():
+		line += k.write(dim, fmt.Sprintf("; [ ]: 95 %% between %d seeds", len(o.Seeds)))
+	}
+	return line
 }
 
 // brackets are the highest rate that passed and the lowest that failed, by seed.
@@ -307,7 +315,7 @@ func (m *Model) curve(o *Objective, w, h int) []string {
 		lines[rows-1-place(y/right0, rows)][place(x/right0, width)] = cell{ink, r}
 	}
 	legend := k.write(bold, " goodput over offered rate") + "   " + k.write(good, "●") + " pass  " + k.write(bad, "■") + " fail  " +
-		k.write(dim, "○ □ bounds of trials stopped early") + "   " + k.write(accent, "│") + k.write(dim, " interval")
+		k.write(dim, "○ □ bound only") + "   " + k.write(accent, "│") + k.write(dim, " interval")
 	if o.SLO == "" {
 		legend = k.write(bold, " delivered over offered rate") + "   " + k.write(accent, "●") + " a trial"
 	}

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -72,30 +73,49 @@ func (m *Model) spansBy(w, rows int) []string {
 func (m *Model) routerCosts(w int) []string {
 	k, c := m.inks, m.doing.Comparison
 	if c == nil || len(c.Costs) == 0 {
-		return []string{k.write(dim, " nobody accounts for router and network; compare --direct measures the router")}
+		return []string{k.write(dim, " router, network: neither side's; compare --direct tells the router's part")}
 	}
-	out := []string{k.write(bold, " router cost") + k.write(dim, fmt.Sprintf(", through it less direct, mean of %d seeds with its 95 %% interval; d_: client less server", c.Paired))}
+	out := []string{k.write(bold, " router cost") + k.write(dim, ": through it less direct, of "+plural(c.Paired, "seed")+"; d_: client less server")}
+	nameW := 10
+	if w >= 120 {
+		nameW = 24
+	}
+	interval := "95 % between seeds"
+	if c.Paired < 2 {
+		interval = "of 1 seed: none"
+	}
 	t := table{inks: k, w: w, cols: []column{
-		{"arm", 12, true},
-		{"figure", 22, true},
-		{"through", 9, false},
-		{"direct", 9, false},
-		{"cost", 12, false},
-		{"", 26, true},
+		{"arm", nameW, true},
+		{"figure", 14, true},
+		{"through", 8, false},
+		{"direct", 8, false},
+		{"cost, ms", 9, false},
+		{interval, 20, true},
 	}}
 	out = append(out, t.head())
 	for i := range c.Costs {
 		x := &c.Costs[i]
 		cost, between := unknown, ""
 		if x.Cost.Known() {
-			cost = fmt.Sprintf("%+.3f ms", float64(x.Cost))
+			cost = signed(float64(x.Cost))
 		}
 		if x.Lo.Known() && x.Hi.Known() {
-			between = fmt.Sprintf("[%+.3f, %+.3f]", float64(x.Lo), float64(x.Hi))
+			between = fmt.Sprintf("[%s, %s]", signed(float64(x.Lo)), signed(float64(x.Hi)))
 		}
 		out = append(out, t.row([]string{clean(x.Arm), clean(x.Figure), span(x.Via), span(x.Direct), k.write(accent, cost), between}))
 	}
 	return out
+}
+
+// signed prints a difference in milliseconds, to the microsecond while it is small.
+func signed(v float64) string {
+	switch a := math.Abs(v); {
+	case a < 9.9995:
+		return fmt.Sprintf("%+.3f", v)
+	case a < 999.95:
+		return fmt.Sprintf("%+.1f", v)
+	}
+	return fmt.Sprintf("%+.0f", v)
 }
 
 // waterfall draws each part from where the one before ends.

@@ -2,6 +2,8 @@ package tui
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,7 +16,7 @@ const (
 	tabLine  = 1
 	leastW   = 40
 	leastH   = 10
-	headRows = 3 // title, tabs, an empty line
+	headRows = 3 // title, tabs, what figures are of
 	footRows = 2
 )
 
@@ -24,7 +26,7 @@ func (m Model) View() string {
 		return fmt.Sprintf("%d×%d is too small: make it %d×%d", m.w, m.h, leastW, leastH)
 	}
 	lines := make([]string, 0, m.h)
-	lines = append(lines, m.title(), m.tabBar(), "")
+	lines = append(append(lines, m.title()), m.tabBar()...)
 	h := m.h - headRows - footRows
 	body := m.body(m.w, h)
 	if len(body) > h {
@@ -71,28 +73,46 @@ func (m *Model) body(w, h int) []string {
 func (m *Model) title() string {
 	k, p := m.inks, &m.pic
 	left := " " + k.write(bold, "goodput") + "  " + clean(p.Title)
-	return ends(left, "  "+m.progress()+" ", m.w)
+	text, done := m.progress()
+	if math.IsNaN(done) {
+		return ends(left, "  "+text+" ", m.w)
+	}
+	share := right(fmt.Sprintf("%.0f %%", 100*done), 6) + " "
+	if side := "  " + text + "  " + k.write(accent, bar(done, 10)) + share; m.w >= 100 || ansi.StringWidth(left)+ansi.StringWidth(side) <= m.w {
+		return ends(left, side, m.w)
+	}
+	return ends(left, "  "+text+share, m.w) // a bar is worth less than the title
 }
 
-// progress is the state, the time and the share that is done.
-func (m *Model) progress() string {
+// progress is the state, the time and the share that is done; NaN: not known.
+func (m *Model) progress() (text string, done float64) {
 	k, p := m.inks, &m.pic
+	done = math.NaN()
 	if !m.have {
-		return ""
+		return "", done
 	}
 	ink := good
 	if p.State != "running" {
 		ink = warn
 	}
-	s := k.write(ink, clean(p.State)) + "  " + clockText(p.Elapsed)
-	done, ok := p.Done()
-	if !ok {
-		return s
+	text = k.write(ink, clean(p.State))
+	switch s, c := m.doing.Search, m.doing.Comparison; {
+	case m.screen == Knee && s != nil && len(s.Objectives) > 0:
+		return text + "  " + plural(len(m.objective().Trials), "trial"), done
+	case m.screen == Compare && c != nil:
+		over, all := c.runs()
+		return text + fmt.Sprintf("  %d of %d runs", over, all), float64(over) / float64(max(all, 1))
 	}
-	if left, ok := p.Left(); ok {
-		s += k.write(dim, ", "+clockText(left)+" left")
+	if p.Elapsed.Known() {
+		text += "  " + clockText(p.Elapsed)
 	}
-	return s + "  " + k.write(accent, bar(done, 10)) + right(fmt.Sprintf("%.0f %%", 100*done), 6)
+	if share, ok := p.Done(); ok {
+		done = share
+		if left, ok := p.Left(); ok {
+			text += k.write(dim, ", "+clockText(left)+" left")
+		}
+	}
+	return text, done
 }
 
 // tabs are the first cell of each tab and the one behind its last.
@@ -109,7 +129,8 @@ func (m *Model) tabs() [][2]int {
 
 func tabText(at int, s Screen) string { return fmt.Sprintf("%d %v", at+1, s) }
 
-func (m *Model) tabBar() string {
+// tabBar are two lines: the second has what the first has no room for.
+func (m *Model) tabBar() []string {
 	var b strings.Builder
 	b.WriteString(" ")
 	for i, s := range m.opt.Screens {
@@ -122,18 +143,27 @@ func (m *Model) tabBar() string {
 		}
 		b.WriteString(text)
 	}
+	side := m.side()
+	if ansi.StringWidth(b.String())+ansi.StringWidth(side) < m.w {
+		return []string{ends(b.String(), side, m.w), ""}
+	}
+	return []string{fit(b.String(), m.w), ends("", side, m.w)}
+}
+
+// side is what figures are of.
+func (m *Model) side() string {
+	if m.screen == Knee || m.screen == Compare {
+		return ""
+	}
 	window, filter := windows()[m.window], m.filter.String()
 	if m.paused && m.have { // what is seen is not of the keys that were pressed since
 		window, filter = time.Duration(m.pic.Window), m.pic.Filter
 	}
 	side := "last " + windowText(window) + " "
-	if m.screen == Knee || m.screen == Compare {
-		return ends(b.String(), "", m.w)
-	}
 	if filter != "" {
 		side = m.inks.write(warn, "/"+clean(filter)) + "  " + side
 	}
-	return ends(b.String(), side, m.w)
+	return side
 }
 
 func windowText(d time.Duration) string {
@@ -213,6 +243,9 @@ func (m *Model) hints() []string {
 	if m.opt.Steer != nil {
 		return append(out, "+/- rate", "p pause", "/ filter", "</> window", "s save")
 	}
+	if !slices.Contains(m.opt.Screens, Overview) {
+		return append(out, "p pause", "s save") // no run is looked at
+	}
 	return append(out, "p pause", "/ filter", "+/- window", "s save")
 }
 
@@ -223,25 +256,37 @@ func (m *Model) helpText() []string {
 	if m.opt.Stop != nil {
 		quit = "drain, then report; twice: stop now"
 	}
+	ofRun := slices.Contains(m.opt.Screens, Overview)
 	window := [2]string{"+ and -", "longer, shorter window: 10 s to 5 min of run time"}
 	if m.opt.Steer != nil {
 		out = append(out, "   "+k.write(accent, fit("+ and -", 20))+"  "+fmt.Sprintf("rate of the arrivals to come: %d %% of the planned more or less", points))
 		window[0] = "> and <"
 	}
-	for _, l := range [][2]string{
-		{"1 to " + fmt.Sprint(len(m.opt.Screens)) + ", tab, click", "choose a screen"},
-		window,
-		{"p", "pause the view; the load goes on"},
-		{"/", "filter by class, tenant, arm, replica, outcome; esc: all"},
-		{"s", "save what is seen as JSON, text and SVG"},
-		{"f, up, down, enter", "Requests: slowest or failed; open one"},
-		{"t", "Heatmap: TTFT or E2E"},
-		{"o", "Knee: the next objective"},
-		{"q", quit},
+	screen := [2]string{"1 to " + fmt.Sprint(len(m.opt.Screens)) + ", tab, click", "choose a screen"}
+	for _, l := range []struct {
+		on   bool
+		text [2]string
+	}{
+		{len(m.opt.Screens) > 1, screen},
+		{ofRun, window},
+		{true, [2]string{"p", "pause the view; the load goes on"}},
+		{ofRun, [2]string{"/", "filter by class, tenant, arm, replica, outcome"}},
+		{ofRun, [2]string{"esc", "no filter; back to the list of requests"}},
+		{true, [2]string{"s", "save what is seen as JSON, text and SVG"}},
+		{ofRun, [2]string{"f, up, down, enter", "Requests: slowest or failed; open one"}},
+		{ofRun, [2]string{"t", "Heatmap: TTFT or E2E"}},
+		{slices.Contains(m.opt.Screens, Knee), [2]string{"up, down, o", "Knee: earlier trials; the next objective"}},
+		{slices.Contains(m.opt.Screens, Compare), [2]string{"up, down", "Compare: other arms"}},
+		{true, [2]string{"q", quit}},
 	} {
-		out = append(out, "   "+k.write(accent, fit(l[0], 20))+"  "+l[1])
+		if l.on {
+			out = append(out, "   "+k.write(accent, fit(l.text[0], 20))+"  "+l.text[1])
+		}
 	}
-	return append(out, "",
-		" Rates and charts are of the window, tables of its latest 4,096 requests.",
-		" TTFT, E2E and lag count from the intended instant. "+unknown+": not known.", "", k.write(dim, " ? to go back"))
+	if ofRun {
+		out = append(out, "",
+			" Rates and charts are of the window, tables of its latest 4,096 requests.",
+			" TTFT and E2E count from the intended instant; lag is how late the generator was.")
+	}
+	return append(out, " "+unknown+": not known, or there is none.", "", k.write(dim, " ? to go back"))
 }
