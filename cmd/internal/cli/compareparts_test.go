@@ -208,13 +208,13 @@ func TestComparisonIsReportedFromItsFiles(t *testing.T) {
 
 func TestComparePartsRefuse(t *testing.T) {
 	for want, args := range map[string][]string{
-		"did you mean ttft":                   {"--router", "p2c", "--router", "random", "--knee", "tfft p(95) <= 2s"},
-		"smoke, ci, report":                   {"--router", "p2c", "--router", "random", "--knee", "ttft p(95) <= 2s", "--knee-preset", "fast"},
-		"is sessions":                         {"--router", "p2c", "--router", "random", "--dataset-name", "agent", "--sessions-rate", "1", "--num-sessions", "5", "--knee", "ttft p(95) <= 2s"},
-		"of two arms, and there are 3":        {"--router", "p2c", "--router", "random", "--router", "round-robin", "--split", "request"},
-		`"row" is unknown`:                    {"--router", "p2c", "--router", "random", "--split", "row"},
-		"belong to no sessions":               {"--router", "p2c", "--router", "random", "--split", "session"},
-		"differ in their --router and in not": {"--arm", "a", "--arm", "b tp=2", "--split", "request"},
+		"did you mean ttft":            {"--router", "p2c", "--router", "random", "--knee", "tfft p(95) <= 2s"},
+		"smoke, ci, report":            {"--router", "p2c", "--router", "random", "--knee", "ttft p(95) <= 2s", "--knee-preset", "fast"},
+		"is sessions":                  {"--router", "p2c", "--router", "random", "--dataset-name", "agent", "--sessions-rate", "1", "--num-sessions", "5", "--knee", "ttft p(95) <= 2s"},
+		"of two arms, and there are 3": {"--router", "p2c", "--router", "random", "--router", "round-robin", "--split", "request"},
+		`"row" is unknown`:             {"--router", "p2c", "--router", "random", "--split", "row"},
+		"--split: the requests of random belong to no sessions": {"--router", "p2c", "--router", "random", "--split", "session"},
+		"differ in their --router and in not":                   {"--arm", "a", "--arm", "b tp=2", "--split", "request"},
 	} {
 		dir := filepath.Join(t.TempDir(), "c")
 		if !strings.Contains(strings.Join(args, " "), "agent") {

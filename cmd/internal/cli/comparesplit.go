@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"goodput/loadgen/plan"
 	"goodput/report/compare"
 )
 
@@ -20,6 +21,9 @@ func (x *comparison) splitRuns(by string) error {
 	for i, seed := range x.index.Seeds {
 		p, other := x.all[x.at[[2]int{0, i}]].plan, x.all[x.at[[2]int{1, i}]].plan
 		p.Out, p.Canary, p.CanaryBy = "", other.Router, by
+		if by == plan.CanaryBySession && !p.InSessions() {
+			return fmt.Errorf("--split: the requests of %s belong to no sessions: use request, or --dataset-name agent", p.DatasetName)
+		}
 		if err := p.Validate(); err != nil {
 			return fmt.Errorf("--split: %w", err)
 		}
