@@ -26,13 +26,11 @@ func Grid(ctx context.Context, p Prober, c Config, rates []float64) ([]Trial, er
 	s := searcher{prober: p, config: c}
 	results, err := s.each(ctx, c.Seeds, func(seed uint64) (out searched, err error) {
 		for _, rate := range rates {
-			t, err := s.trial(ctx, seed, rate)
-			if err != nil {
-				return out, err
+			if _, err = s.trial(ctx, seed, rate, &out); err != nil {
+				break
 			}
-			out.trials = append(out.trials, t)
 		}
-		return out, nil
+		return out, err
 	})
 	var all []Trial
 	for _, r := range results {
@@ -42,7 +40,9 @@ func Grid(ctx context.Context, p Prober, c Config, rates []float64) ([]Trial, er
 }
 
 // Points are the means over seeds of whole trials at the same rate, in the order of
-// rates. Rates with a trial that was spoiled, or whose figures do not exist, are left out.
+// rates. Of trials of the same seed and rate the last counts: those before it were
+// spoiled. Rates with a trial that was spoiled, or whose figures do not exist, are left
+// out.
 func Points(trials []Trial) []Point {
 	type sum struct {
 		Point
@@ -58,6 +58,10 @@ func Points(trials []Trial) []Point {
 			s = &sum{}
 			at[t.Rate] = s
 			rates = append(rates, t.Rate)
+		}
+		again := func(o Trial) bool { return o.Seed == t.Seed && o.Rate == t.Rate }
+		if t.Invalid != "" && slices.ContainsFunc(trials[i+1:], again) {
+			continue
 		}
 		f := &t.Figures
 		if t.Invalid != "" || f.Span <= 0 || f.E2E.N == 0 {

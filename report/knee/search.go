@@ -116,6 +116,9 @@ type Config struct {
 	Start, Min, Max float64
 	// Parallel is the number of trials that may run at once, at least 1.
 	Parallel int
+	// Repeats is how often more a trial is run that the generator spoiled. All of them
+	// are kept; a verdict comes from a valid one alone.
+	Repeats int
 	// Progress, if not nil, is called after each trial, by one goroutine at a time.
 	Progress func(Trial)
 }
@@ -171,6 +174,8 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("first rate %v is not within %v to %v", c.Start, c.Min, c.Max)
 	case c.Parallel < 1:
 		return fmt.Errorf("%d trials at once: need at least 1", c.Parallel)
+	case c.Repeats < 0:
+		return fmt.Errorf("%d repeats of a spoiled trial: need 0 or more", c.Repeats)
 	}
 	return nil
 }
@@ -199,8 +204,14 @@ func Find(ctx context.Context, p Prober, c Config) (Knee, error) {
 		return k, err
 	}
 	start := first.knee.Rate
-	if !(start > 0) {
-		start = max(first.knee.Lo, c.Min)
+	switch {
+	case start > 0:
+	case first.knee.Lo > 0:
+		start = first.knee.Lo
+	case first.knee.Outcome == Infeasible:
+		start = c.Min
+	default: // nothing is known: far below, a trial would take hours
+		start = c.Start
 	}
 	rest, err := s.each(ctx, c.Seeds[1:], func(seed uint64) (searched, error) { return s.seed(ctx, seed, start, 1.25) })
 	for _, r := range rest {
@@ -271,11 +282,10 @@ func (s *searcher) seed(ctx context.Context, seed uint64, rate, factor float64) 
 	out.knee = SeedKnee{Seed: seed, Outcome: OK}
 	var b bracket
 	for b.lo == 0 || b.hi == 0 || b.hi/b.lo > 1+c.Tolerance {
-		t, err := s.trial(ctx, seed, rate)
+		t, err := s.trial(ctx, seed, rate, &out)
 		if err != nil {
 			return out, err
 		}
-		out.trials = append(out.trials, t)
 		if t.Invalid != "" {
 			out.knee.spoiled(b, t)
 			return out, nil
@@ -323,16 +333,22 @@ func (k *SeedKnee) spoiled(b bracket, t Trial) {
 	k.Why = fmt.Sprintf("the trial at %.4g/s was spoiled: %s", t.Rate, t.Invalid)
 }
 
-func (s *searcher) trial(ctx context.Context, seed uint64, rate float64) (Trial, error) {
-	if err := ctx.Err(); err != nil {
-		return Trial{}, err
+// trial runs a trial, and again as long as it is spoiled and repeats are left. All go to
+// out; the last one is returned.
+func (s *searcher) trial(ctx context.Context, seed uint64, rate float64, out *searched) (t Trial, err error) {
+	for range s.config.Repeats + 1 {
+		if err := ctx.Err(); err != nil {
+			return t, err
+		}
+		if t, err = s.prober.Trial(ctx, seed, rate); err != nil {
+			return t, fmt.Errorf("trial at %.4g/s with seed %d: %w", rate, seed, err)
+		}
+		t.Seed, t.Rate = seed, rate
+		s.report(t)
+		if out.trials = append(out.trials, t); t.Invalid == "" {
+			break
+		}
 	}
-	t, err := s.prober.Trial(ctx, seed, rate)
-	if err != nil {
-		return t, fmt.Errorf("trial at %.4g/s with seed %d: %w", rate, seed, err)
-	}
-	t.Seed, t.Rate = seed, rate
-	s.report(t)
 	return t, nil
 }
 
@@ -378,14 +394,14 @@ func (s *searcher) verify(ctx context.Context, k *Knee) error {
 	off := 2 * s.config.Tolerance
 	results, err := s.each(ctx, s.config.Verify, func(seed uint64) (out searched, err error) {
 		for _, rate := range []float64{k.Rate / (1 + off), k.Rate * (1 + off)} {
-			t, err := s.trial(ctx, seed, rate)
-			if err != nil {
-				return out, err
+			if _, err = s.trial(ctx, seed, rate, &out); err != nil {
+				break
 			}
-			t.Verify = true
-			out.trials = append(out.trials, t)
 		}
-		return out, nil
+		for i := range out.trials {
+			out.trials[i].Verify = true
+		}
+		return out, err
 	})
 	for _, r := range results {
 		k.Trials = append(k.Trials, r.trials...)

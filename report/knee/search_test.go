@@ -107,6 +107,44 @@ func TestFindOutcomes(t *testing.T) {
 	}
 }
 
+// A spoiled trial is run again, and kept; where the first seed has told nothing the
+// others begin where it did, and not at the lowest rate, where a trial takes hours.
+func TestFindRepeatsSpoiledTrials(t *testing.T) {
+	well := Zero{Requests: 30, Good: 30, Feasible: true}
+	tried := map[float64]int{}
+	p := &threshold{zero: well, trial: func(_ uint64, r float64) (Trial, error) {
+		if tried[r]++; tried[r] < 3 {
+			return Trial{Invalid: "late"}, nil
+		}
+		return Trial{Pass: r < 9}, nil
+	}}
+	c := config(1)
+	c.Repeats = 2
+	k, err := Find(context.Background(), p, c)
+	if err != nil || k.Outcome != OK || k.Rate < 8 || k.Rate > 10 {
+		t.Fatalf("%s (%s) at %v: %v", k.Outcome, k.Why, k.Rate, err)
+	}
+	valid := 0
+	for _, x := range k.Trials {
+		if x.Invalid == "" {
+			valid++
+		}
+	}
+	if len(k.Trials) != 3*valid {
+		t.Errorf("%d trials are kept, of which %d are valid", len(k.Trials), valid)
+	}
+	p.trial = func(_ uint64, r float64) (Trial, error) {
+		if r < c.Start {
+			t.Errorf("a trial at %v/s, below the first of %v/s", r, c.Start)
+		}
+		return Trial{Invalid: "late"}, nil
+	}
+	c.Seeds = []uint64{1, 2, 3}
+	if k, err = Find(context.Background(), p, c); err != nil || k.Outcome != Inconclusive || len(k.Trials) != 9 {
+		t.Errorf("%s (%s), %d trials: %v", k.Outcome, k.Why, len(k.Trials), err)
+	}
+}
+
 // A hole between 5 and 20 is not taken for a knee when a trial finds it.
 func TestFindNonMonotone(t *testing.T) {
 	p := &threshold{zero: Zero{Requests: 30, Good: 30, Feasible: true}, trial: func(seed uint64, r float64) (Trial, error) {

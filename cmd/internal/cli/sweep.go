@@ -33,7 +33,7 @@ longer ones see more of the rare bad stretches, so their knee is lower.
 
 A trial ends early when its verdict is certain. On engines in this process time is
 virtual and trials run side by side; against --base-url they follow each other, with a
-pause in between.
+pause in between, and one that this generator spoiled is repeated twice at the most.
 
 Without an objective it prints the curve over a grid of rates, and where it bends.`,
 		Example: `  goodput sweep --replicas 4 --slo 'ttft p(95) <= 2s, tpot p(95) <= 50ms'
@@ -177,15 +177,19 @@ func seedsFrom(first uint64, n int) []uint64 {
 // verifySeeds is how many fresh seeds check a knee outside of its bracket.
 const verifySeeds = 2
 
+// repeats is how often more a trial is run that this generator spoiled: on a machine that
+// others use a few milliseconds are soon lost.
+const repeats = 2
+
 // config says how to search, after the probes.
 func (s *sweepRun) config(ctx context.Context) (knee.Config, error) {
 	p := &s.plan
 	c := knee.Config{
 		Seeds: seedsFrom(p.Seed, p.Seeds), Verify: seedsFrom(p.Seed+uint64(p.Seeds), verifySeeds), Tolerance: float64(p.Tolerance),
-		Start: float64(p.Start), Min: float64(p.MinRate), Max: float64(p.MaxRate), Parallel: 1, Progress: s.progress,
+		Start: float64(p.Start), Min: float64(p.MinRate), Max: float64(p.MaxRate), Parallel: 1, Repeats: repeats, Progress: s.progress,
 	}
 	if s.runner.virtual() {
-		c.Parallel = runtime.GOMAXPROCS(0)
+		c.Parallel, c.Repeats = runtime.GOMAXPROCS(0), 0
 	}
 	if err := s.runner.probeAlone(ctx); err != nil {
 		return c, err
