@@ -3,6 +3,7 @@ package cli
 import (
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"syscall"
 
@@ -25,6 +26,8 @@ type Env struct {
 	// Catch redirects Ctrl-C and SIGTERM into a channel until stop is called. What
 	// does not catch them is ended by them. nil: none come.
 	Catch func() (c <-chan os.Signal, stop func())
+	// Again makes a command that runs this program with other arguments; nil: it can't.
+	Again func(args ...string) (*exec.Cmd, error)
 
 	// tokensTold: it was said that a server's tokens are not as planned.
 	tokensTold bool
@@ -53,6 +56,7 @@ func OS() Env {
 		Args: os.Args[1:], Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv,
 		Terminal: err == nil && info.Mode()&os.ModeCharDevice != 0,
 		Catch:    catch,
+		Again:    again,
 	}
 	if tui.IsTerminal(os.Stdin) && tui.IsTerminal(os.Stderr) {
 		env.Keys, env.Screen = os.Stdin, os.Stderr

@@ -75,6 +75,7 @@ func commands(env *Env) []*cobra.Command {
 		{"profile", newProfile},
 		{"dataset", newDataset},
 		{"version", newVersion},
+		{guardName, newGuard},
 		{"vllm-flags", func(*Env) *cobra.Command { return newVLLMTopic() }},
 	}
 	var out []*cobra.Command

@@ -29,6 +29,9 @@ func (s *screen) Close() error {
 
 // showOn runs the view m on the environment's terminal.
 func showOn(env *Env, build func(stale func() bool) tui.Model) (p *tui.Program, closeScreen func()) {
-	s := newScreen(env.Screen)
-	return tui.Start(build(s.behind.stale), env.Keys, s), func() { _ = s.Close() }
+	s, release := newScreen(env.Screen), env.guard()
+	return tui.Start(build(s.behind.stale), env.Keys, s), func() {
+		_ = s.Close()
+		release()
+	}
 }
