@@ -236,7 +236,8 @@ func skew(r *render.Report) ([]Figure, error) {
 	if r.OtherReplicas > 0 {
 		caption += fmt.Sprintf(" %d more replicas are left out.", r.OtherReplicas)
 	}
-	f, err := draw("replicas", caption, c.WriteSVG)
+	t.Of = c.Title
+	f, err := draw("replicas", c.Title, caption, c.WriteSVG)
 	f.Table, f.Legend = t, marks("ok", "failed", "unfinished")
 	return []Figure{f}, err
 }
@@ -258,7 +259,7 @@ func waterfall(r *render.Report) ([]Figure, error) {
 		caption += fmt.Sprintf(" To the first token the client saw %s ms more than the engine (P10 %s, P90 %s).", number(d.P50/msNS), number(d.P10/msNS), number(d.P90/msNS))
 	}
 	way := fmt.Sprintf("Means over the %d successes whose server says when its first token was, and over the slowest 1 %% of them, from the intended start to the end of the stream. "+
-		"Between client and server are d_ttft, up to the first token, and d_tail, from then on; what is negative has no bar.", r.Way.N)
+		"Between client and server are d_ttft, up to the first token, and d_tail, from then on; what is none or negative has no bar.", r.Way.N)
 	for _, c := range []struct {
 		name, title, caption string
 		spent                *query.Spent
@@ -283,11 +284,14 @@ func waterfall(r *render.Report) ([]Figure, error) {
 func parts(name, title, caption string, s *query.Spent) (Figure, error) {
 	all, slow := plot.Bar{Name: "all", Text: number(s.E2E/msNS) + " ms"}, plot.Bar{Name: "slowest 1 %", Text: number(s.SlowE2E/msNS) + " ms"}
 	var names []string
-	t := table{Head: []string{"part", "mean ms", "slowest 1 %, ms"}}
+	t := table{Of: title, Head: []string{"part", "mean ms", "slowest 1 %, ms"}}
 	for _, p := range s.Parts {
+		t.add(p.Name, number(p.Mean/msNS), number(p.Slow/msNS))
+		if p.Mean <= 0 && p.Slow <= 0 {
+			continue // it would take a colour, and show nothing
+		}
 		names = append(names, p.Name)
 		all.Parts, slow.Parts = append(all.Parts, max(0, p.Mean/msNS)), append(slow.Parts, max(0, p.Slow/msNS))
-		t.add(p.Name, number(p.Mean/msNS), number(p.Slow/msNS))
 	}
 	all.Names, slow.Names = names, names
 	c := plot.Bars{Title: title, X: "ms a request", Rows: []plot.Bar{all, slow}}
@@ -295,7 +299,7 @@ func parts(name, title, caption string, s *query.Spent) (Figure, error) {
 		c.Rows = c.Rows[:1]
 		caption = strings.Replace(caption, ", and over the slowest 1 % of them", "; too few to speak of the slowest 1 %", 1)
 	}
-	f, err := draw(name, caption, c.WriteSVG)
+	f, err := draw(name, title, caption, c.WriteSVG)
 	f.Table, f.Legend = t, marks(names...)
 	return f, err
 }

@@ -1,9 +1,12 @@
 package html
 
 import (
+	"html/template"
+	"strings"
 	"testing"
 	"time"
 
+	"goodput/report/plot"
 	"goodput/report/query"
 	"goodput/report/render"
 )
@@ -23,5 +26,26 @@ func TestKVCourse(t *testing.T) {
 	l := out[0].lines[0]
 	if l.X[0] != 0.5 || l.Y[0] != 50 || l.Low[0] != 25 || l.High[0] != 75 || known(l.Y[1:]) {
 		t.Errorf("%+v", l)
+	}
+}
+
+// TestPartsThatAreNone: what took no time takes no colour, and is in the table all the same.
+func TestPartsThatAreNone(t *testing.T) {
+	s := query.Spent{N: 40, SlowN: 4, E2E: 30e6, SlowE2E: 60e6, Parts: []query.Part{
+		{Name: "lag"}, {Name: "queue", Slow: 20e6}, {Name: "decode", Mean: 30e6, Slow: 40e6}, {Name: "d_tail", Mean: -1e6, Slow: -1e6},
+	}}
+	f, err := parts("way", "Way", "", &s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, l := range f.Legend {
+		names = append(names, l.Name)
+	}
+	if got := strings.Join(names, " "); got != "queue decode" || len(f.Table.Rows) != 4 {
+		t.Errorf("the legend has %q, the table %d rows", got, len(f.Table.Rows))
+	}
+	if f.Legend[1].Mark != template.HTML(plot.Block(1)) || !strings.Contains(string(f.SVG), `class="mark s1"`) {
+		t.Errorf("decode is not of the second colour: %s", f.SVG)
 	}
 }

@@ -15,8 +15,9 @@ import (
 
 // Figure is a chart with what belongs to it.
 type Figure struct {
-	// Name is that of a file without its extension.
+	// Name is that of a file without its extension, Title what stands above the chart.
 	Name    string
+	Title   string
 	SVG     template.HTML
 	Legend  []legend
 	Caption string
@@ -61,6 +62,7 @@ const colours = `
 // names it.
 type table struct {
 	Title, Note string
+	Of          string // the title of its chart, if it is of one
 	Head        []string
 	Rows        [][]string
 }
@@ -82,8 +84,27 @@ func (t *table) Words(i int) bool {
 	return words
 }
 
-// mostRows of a chart's table are printed.
-const mostRows = 260
+// mostRows of a chart's table are on the page; paperRows are on paper without having been
+// opened, and paperColumns of a table beside another.
+const (
+	mostRows     = 260
+	paperRows    = 24
+	paperColumns = 5
+)
+
+// Label is what a screen reader calls the table.
+func (t *table) Label() string {
+	if t.Title == "" {
+		return "numbers of " + t.Of
+	}
+	return t.Title
+}
+
+// Long is a table that would fill paper with what nobody asked for.
+func (t *table) Long() bool { return len(t.Rows) > paperRows }
+
+// Wide is a table that half a sheet of paper does not hold, and that is printed.
+func (t *table) Wide() bool { return !t.Long() && len(t.Head) > paperColumns }
 
 func (t *table) add(cells ...string) {
 	if len(t.Rows) < mostRows {
@@ -92,17 +113,17 @@ func (t *table) add(cells ...string) {
 }
 
 // draw makes a figure of a chart.
-func draw(name, caption string, chart func(io.Writer) error) (Figure, error) {
+func draw(name, title, caption string, chart func(io.Writer) error) (Figure, error) {
 	var b strings.Builder
 	if err := chart(&b); err != nil {
 		return Figure{}, err
 	}
-	return Figure{Name: name, Caption: caption, SVG: template.HTML(b.String())}, nil
+	return Figure{Name: name, Title: title, Caption: caption, SVG: template.HTML(b.String()), Table: table{Of: title}}, nil
 }
 
 // lines makes a figure of lines, its legend and its table: a row for each x.
 func lines(name, caption string, c *plot.Lines) (Figure, error) {
-	f, err := draw(name, caption, c.WriteSVG)
+	f, err := draw(name, c.Title, caption, c.WriteSVG)
 	if err != nil {
 		return f, err
 	}

@@ -6,10 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -87,7 +84,7 @@ func TestPageIsSelfContained(t *testing.T) {
 	if n, svgs := strings.Count(page, "<figcaption>"), strings.Count(page, `role="img"`); n == 0 || n != svgs {
 		t.Errorf("%d captions for %d charts", n, svgs)
 	}
-	if charts, numbers := strings.Count(page, "<figure>"), strings.Count(page, "<summary>Numbers"); charts != numbers {
+	if charts, numbers := strings.Count(page, "<figure"), strings.Count(page, "<summary>Numbers"); charts != numbers {
 		t.Errorf("%d charts, and %d have their numbers as a table", charts, numbers)
 	}
 }
@@ -144,26 +141,6 @@ func TestPlotsAreFiles(t *testing.T) {
 	}
 }
 
-// The page in a browser, light and dark, narrow and wide: nothing beyond its width,
-// and nothing on its console, where the page's own policy would report whatever it
-// asked of a network.
-func TestPageInABrowser(t *testing.T) {
-	browser, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("chromium is not installed")
-	}
-	if testing.Short() {
-		t.Skip("starts a browser several times")
-	}
-	var b bytes.Buffer
-	if err := WriteSweeps(&b, []*render.Sweep{swept()}); err != nil {
-		t.Fatal(err)
-	}
-	for name, page := range map[string]string{"runs": written(t, recorded(t, 400), recorded(t, 40)), "sweep": b.String(), "comparison": writtenSet(t, armsOf(t))} {
-		t.Run(name, func(t *testing.T) { browse(t, browser, page) })
-	}
-}
-
 // armsOf is a comparison of two arms with two seeds, of which one run does not count.
 func armsOf(t *testing.T) *compare.Set {
 	s := &compare.Set{Dir: "cmp", Arms: []string{"old <b>", "new"}, Seeds: []uint64{0, 1}}
@@ -206,54 +183,5 @@ func TestComparisonPage(t *testing.T) {
 	s.Trials[0][1] = nil
 	if err := WriteComparison(io.Discard, s); err == nil {
 		t.Error("a page of arms that are not paired")
-	}
-}
-
-func browse(t *testing.T, browser, page string) {
-	t.Helper()
-	dir := t.TempDir()
-	// Only the test's copy has a script: it puts into the title how wide the page is.
-	const measure = `<script>onload = () => { document.title = "measured " + document.documentElement.scrollWidth + " in " + innerWidth; }</script></body>`
-	file := filepath.Join(dir, "page.html")
-	frame := filepath.Join(dir, "frame.html")
-	for name, text := range map[string]string{
-		file:  strings.Replace(strings.Replace(page, "</body>", measure, 1), "default-src 'none'", "default-src 'none'; script-src 'unsafe-inline'", 1),
-		frame: `<body style="margin:0"><iframe src="page.html" style="width:390px;height:800px;border:0"></iframe><script>onload = () => { const d = document.querySelector("iframe").contentDocument.documentElement; document.title = "measured " + d.scrollWidth + " in 390"; }</script></body>`,
-	} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	measured := regexp.MustCompile(`<title>measured (\d+) in (\d+)</title>`)
-	for name, c := range map[string]struct{ open, scheme string }{
-		"narrow": {frame, "1"}, "wide, light": {file, "1"}, "wide, dark": {file, "0"},
-	} {
-		shot := filepath.Join(dir, "shot.png")
-		cmd := exec.Command(browser, "--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files", "--enable-logging=stderr", "--v=0",
-			"--user-data-dir="+filepath.Join(dir, "profile"), "--blink-settings=preferredColorScheme="+c.scheme, "--window-size=1200,900",
-			"--screenshot="+shot, "--dump-dom", "file://"+c.open)
-		var out, log bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &out, &log
-		if err := cmd.Run(); err != nil {
-			t.Fatalf("%s: %v\n%s", name, err, log.String())
-		}
-		m := measured.FindStringSubmatch(out.String())
-		if m == nil {
-			t.Fatalf("%s: the page was not measured", name)
-		}
-		var wide, room int
-		fmt.Sscan(m[1], &wide)
-		fmt.Sscan(m[2], &room)
-		if wide > room {
-			t.Errorf("%s: the page is %d wide, and has %d", name, wide, room)
-		}
-		for line := range strings.Lines(log.String()) {
-			if strings.Contains(line, "CONSOLE") {
-				t.Errorf("%s: on the console: %s", name, line)
-			}
-		}
-		if s, err := os.Stat(shot); err == nil && s.Size() == 0 {
-			t.Errorf("%s: the picture is empty", name)
-		}
 	}
 }

@@ -86,8 +86,8 @@ func (r *Bar) draw(b *strings.Builder, x *span, y float64) {
 		if i < len(r.Names) {
 			what += ", " + r.Names[i]
 		}
-		fmt.Fprintf(b, `<rect class="mark s%d" x="%.1f" y="%.1f" width="%.2f" height="%g"><title>%s: %s</title></rect>`,
-			i%colours, from, y+3, max(to-from, 0.3), barHigh, html.EscapeString(what), short(v))
+		fmt.Fprintf(b, `<rect class="mark %s" x="%.1f" y="%.1f" width="%.2f" height="%g"><title>%s: %s</title></rect>`,
+			partClass(i), from, y+3, max(to-from, 0.3), barHigh, html.EscapeString(what), short(v))
 	}
 	end, _ := x.at(sum)
 	fmt.Fprintf(b, `<text class="tick" x="%.1f" y="%.1f">%s</text>`+"\n", end+4, y+14, html.EscapeString(r.Text))
@@ -95,5 +95,13 @@ func (r *Bar) draw(b *strings.Builder, x *span, y float64) {
 
 // Block is the colour of a bar's part as an svg element of its own, for legends.
 func Block(part int) string {
-	return fmt.Sprintf(`<svg class="legend" viewBox="-6 -6 12 12" aria-hidden="true"><path class="mark s%d" d="M-5 -5H5V5H-5Z"/></svg>`, part%colours)
+	return fmt.Sprintf(`<svg class="legend" viewBox="-6 -6 12 12" aria-hidden="true"><path class="mark %s" d="M-5 -5H5V5H-5Z"/></svg>`, partClass(part))
+}
+
+// partClass is how a part looks: beyond the colours there are, they are used again, paler.
+func partClass(part int) string {
+	if part >= colours {
+		return fmt.Sprintf("s%d again", part%colours)
+	}
+	return fmt.Sprintf("s%d", part)
 }

@@ -234,7 +234,7 @@ func (l *Line) area(b *strings.Builder, f *lineFrame) {
 
 // swatch is the stroke of a line as an svg element of its own.
 func swatch(mark int) string {
-	return fmt.Sprintf(`<svg class="legend" viewBox="0 0 20 12" aria-hidden="true"><path class="line l%d d%d" d="M0 6H20"/></svg>`, mark%colours, mark%4)
+	return fmt.Sprintf(`<svg class="legend stroke" viewBox="0 0 26 14" aria-hidden="true"><path class="line l%d d%d" stroke-width="2.2" d="M0 8H26"/></svg>`, mark%colours, mark%4)
 }
 
 // tick is a place on an axis with its text.

@@ -39,7 +39,7 @@ func Mark(mark int) string {
 // for dark pages.
 const Style = `
 :root { --s0:#0072b2; --s1:#b45a00; --s2:#00795a; --s3:#a8488a; --s4:#1f7fb8; --s5:#8a6d00; --s6:#5b5bb5; --s7:#555555; }
-@media (prefers-color-scheme: dark) {
+@media screen and (prefers-color-scheme: dark) {
   :root { --s0:#5cb3f0; --s1:#f0a04b; --s2:#3fcf9f; --s3:#e08fc4; --s4:#8fd3ff; --s5:#e6cf4e; --s6:#a9a9ff; --s7:#bbbbbb; }
 }
 svg.plot { width:100%; height:auto; font:11px system-ui,sans-serif; }
@@ -50,6 +50,7 @@ svg.plot .frame { stroke:var(--ink); stroke-width:.8; fill:none; }
 svg.plot .same { stroke:var(--ink); stroke-width:1.2; fill:none; }
 svg.plot .band { stroke:var(--ink); stroke-width:.8; stroke-dasharray:3 3; fill:none; }
 svg .mark { fill-opacity:.75; stroke-width:1; }
+svg .mark.again { fill-opacity:.3; }
 svg .mark.hollow { fill-opacity:0; stroke-opacity:.8; }
 svg .s0 { fill:var(--s0); stroke:var(--s0); } svg .s1 { fill:var(--s1); stroke:var(--s1); }
 svg .s2 { fill:var(--s2); stroke:var(--s2); } svg .s3 { fill:var(--s3); stroke:var(--s3); }
@@ -60,7 +61,8 @@ svg .l0 { stroke:var(--s0); } svg .l1 { stroke:var(--s1); }
 svg .l2 { stroke:var(--s2); } svg .l3 { stroke:var(--s3); }
 svg .l4 { stroke:var(--s4); } svg .l5 { stroke:var(--s5); }
 svg .l6 { stroke:var(--s6); } svg .l7 { stroke:var(--s7); }
-svg .d1 { stroke-dasharray:5 2; } svg .d2 { stroke-dasharray:1.5 1.5; } svg .d3 { stroke-dasharray:7 2 1.5 2; }
+svg .d1 { stroke-dasharray:5 2; } svg .d2 { stroke-dasharray:2 1.6; } svg .d3 { stroke-dasharray:7 2 1.5 2; }
 svg .area { fill-opacity:.15; stroke:none; }
 svg.legend { width:14px; height:14px; vertical-align:-2px; }
+svg.legend.stroke { width:26px; }
 `

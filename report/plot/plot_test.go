@@ -155,3 +155,30 @@ func TestTicksStandApart(t *testing.T) {
 		}
 	}
 }
+
+// More parts than colours look different all the same, in the bar and in the legend.
+func TestPartsOfABarLookDifferent(t *testing.T) {
+	c := plot.Bars{Title: "t", X: "ms", Rows: []plot.Bar{{Name: "all", Parts: []float64{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}}}}
+	var b strings.Builder
+	if err := c.WriteSVG(&b); err != nil {
+		t.Fatal(err)
+	}
+	seen, i := map[string]bool{}, 0
+	for _, e := range parse(t, b.String()) {
+		class := attr(e, "class")
+		if !strings.HasPrefix(class, "mark ") {
+			continue
+		}
+		if seen[class] {
+			t.Errorf("part %d looks like one before: %s", i, class)
+		}
+		if !strings.Contains(plot.Block(i), `"`+class+`"`) {
+			t.Errorf("part %d is %s, and its mark in the legend %s", i, class, plot.Block(i))
+		}
+		seen[class] = true
+		i++
+	}
+	if i != 11 {
+		t.Errorf("%d parts are drawn", i)
+	}
+}
