@@ -23,7 +23,7 @@ func TestLagOfEnginesInProcess(t *testing.T) {
 			p := plan.Default()
 			p.Replicas, p.RequestRate, p.NumPrompts, p.Out = 1, 200, 40, filepath.Join(t.TempDir(), "run")
 			if c.real {
-				p.Speed = 20
+				p.Speed = 1
 			}
 			set, sessions, p, err := openLoad(p)
 			if err != nil {
@@ -42,7 +42,7 @@ func TestLagOfEnginesInProcess(t *testing.T) {
 			if err := s.run(&env); err != nil {
 				t.Fatal(err)
 			}
-			live, err := b.Picture(monitor.Query{Window: time.Minute})
+			live, err := b.Picture(monitor.Query{Window: monitor.MaxWindow})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -127,13 +127,14 @@ func runDirect(env *Env, flags *planFlags, p *plan.Plan, direct []string, live l
 	switch {
 	case !p.Remote():
 		return errNoRouter
-	case live.tui || live.control || live.listen != "":
-		return errors.New("--direct: it makes two runs, which --tui and --monitor-listen do not show: leave them out, or use goodput compare")
+	case live.control || live.listen != "":
+		return errors.New("--direct: it makes two runs, one after the other, and --tui-control and --monitor-listen are of one: leave them out; --tui shows both")
 	}
 	x, err := flags.comparison(env, []arm{{name: viaArm}, directArm(direct)}, 1)
 	if err != nil {
 		return err
 	}
+	x.live = live
 	return x.execute(env, asJSON)
 }
 
