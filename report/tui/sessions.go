@@ -15,7 +15,11 @@ func (m *Model) sessions(w, h int) []string {
 	var out []string
 	if s.Levels {
 		c := &s.Counts
-		out = append(out, fmt.Sprintf(" scheduled %d   live %d   waiting %d   completed %d   failed %d   unfinished %d",
+		of := ""
+		if m.pic.Filter != "" {
+			of = k.write(dim, " of all")
+		}
+		out = append(out, of+fmt.Sprintf(" scheduled %d  live %d  waiting %d  completed %d  failed %d  unfinished %d",
 			c.Scheduled, c.Live, c.Waiting, c.Completed, c.Failed, c.Censored))
 	}
 	out = append(out, fmt.Sprintf(" completion time of the latest %d: p50 %s   p95 %s   p99 %s", s.SCT.N, span(s.SCT.P50), span(s.SCT.P95), span(s.SCT.P99)), "")
@@ -25,7 +29,11 @@ func (m *Model) sessions(w, h int) []string {
 		if len(s.Ended) > 0 {
 			rows = max(rows-1-min(len(s.Ended)+2, rows/2), 2)
 		}
-		out = append(out, liveRows(&t, s, rows)...)
+		live := s.Counts.Live
+		if m.pic.Filter != "" { // counts are of all sessions
+			live = int64(len(s.Live))
+		}
+		out = append(out, liveRows(&t, s, live, rows)...)
 		out = append(out, "")
 	}
 	if len(s.Ended) == 0 {
@@ -57,21 +65,22 @@ func sessionTable(k *inks, w int) table {
 	}}
 }
 
-// liveRows lists sessions under way on so many rows, the longest-lived first.
-func liveRows(t *table, s *monitor.Sessions, rows int) []string {
+// liveRows lists those of so many sessions under way on so many rows, the longest-lived
+// first.
+func liveRows(t *table, s *monitor.Sessions, live int64, rows int) []string {
 	out := []string{t.inks.write(bold, " live") + t.inks.write(dim, ", earliest first"), t.head()}
 	if len(s.Live) == 0 {
 		return append(out, t.inks.write(dim, " none"))
 	}
 	room := max(rows-len(out), 1)
-	if int64(len(s.Live)) > int64(room) || s.Counts.Live > int64(len(s.Live)) {
+	if int64(len(s.Live)) > int64(room) || live > int64(len(s.Live)) {
 		room = max(room-1, 1)
 	}
 	shown := min(room, len(s.Live))
 	for i := range shown {
 		out = append(out, t.row(liveRow(&s.Live[i])))
 	}
-	if more := s.Counts.Live - int64(shown); more > 0 && len(out) < rows {
+	if more := live - int64(shown); more > 0 && len(out) < rows {
 		out = append(out, t.inks.write(dim, fmt.Sprintf(" and %d more", more)))
 	}
 	return out

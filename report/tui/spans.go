@@ -82,7 +82,7 @@ func (m *Model) routerCosts(w int) []string {
 	}
 	interval := "95 % between seeds"
 	if c.Paired < 2 {
-		interval = "of 1 seed: none"
+		interval = "no interval yet"
 	}
 	t := table{inks: k, w: w, cols: []column{
 		{"arm", nameW, true},
