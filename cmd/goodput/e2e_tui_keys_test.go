@@ -254,3 +254,30 @@ func TestE2EServerKilled(t *testing.T) {
 	p.ended("5")
 	p.shows("more than --max-error-rate")
 }
+
+// TestE2ETerms: the view is drawn, and put away, by terminals of several kinds; one that can
+// only write line below line gets lines.
+func TestE2ETerms(t *testing.T) {
+	for _, term := range []string{"xterm", "xterm-256color", "linux", "vt100"} {
+		t.Run(term, func(t *testing.T) {
+			p := newPane(t, term, longRun()...)
+			p.shows("1 Overview", "offered", "TTFT", "running", "? help")
+			p.tmux("send-keys", "6")
+			p.shows("by when requests ended", "? help")
+			p.tmux("send-keys", "q")
+			p.ended("130")
+		})
+	}
+	t.Run("dumb", func(t *testing.T) {
+		p := newPane(t, "dumb", longRun()...)
+		p.shows("TERM is dumb", "sent ")
+		if screen := p.tmux("capture-pane", "-p", "-e"); strings.Contains(screen, "1 Overview") || strings.Contains(screen, "\x1b") || strings.Count(screen, "sent ") > 2 {
+			t.Errorf("%q", screen)
+		}
+		// Ctrl-C would be for the shell as well.
+		if err := syscall.Kill(p.pid(), syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		p.ended("130")
+	})
+}

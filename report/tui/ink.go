@@ -31,8 +31,9 @@ const (
 	numInks int = iota
 )
 
-// inks are the colours of a terminal. The 16 basic ones are the user's own, so that
-// they can be read on light and on dark grounds; the zero value writes none.
+// inks are the colours of a terminal; the zero value writes none. Nobody asks the terminal
+// whether its ground is light or dark, for an answer may never come: of 256 colours there
+// are those that can be read on both. With 16 they are the user's own.
 type inks struct {
 	on [numInks]string
 }
@@ -46,8 +47,16 @@ func newInks(p termenv.Profile) *inks {
 	fg := func(name string) string { return termenv.CSI + p.Color(name).Sequence(false) + "m" }
 	out.on = [numInks]string{
 		dim: termenv.CSI + termenv.FaintSeq + "m", bold: termenv.CSI + termenv.BoldSeq + "m", chosen: termenv.CSI + termenv.ReverseSeq + "m",
-		good: fg("2"), warn: fg("3"), bad: fg("1"), accent: fg("6"), low: fg("4"), mid: fg("2"), high: fg("5"), limit: fg("1"),
-		heat1: fg("#4575b4"), heat2: fg("#5aa7c7"), heat3: fg("#d9a441"), heat4: fg("#e8743b"), heat5: fg("#d73027"),
+		good: fg("28"), warn: fg("136"), bad: fg("196"), accent: fg("30"), low: fg("33"), mid: fg("28"), high: fg("165"), limit: fg("196"),
+		heat1: fg("67"), heat2: fg("31"), heat3: fg("136"), heat4: fg("166"), heat5: fg("196"),
+	}
+	if p == termenv.ANSI {
+		for i, name := range map[ink]string{
+			good: "2", warn: "3", bad: "1", accent: "6", low: "4", mid: "2", high: "5", limit: "1",
+			heat1: "4", heat2: "6", heat3: "2", heat4: "3", heat5: "1",
+		} {
+			out.on[i] = fg(name)
+		}
 	}
 	return &out
 }

@@ -362,7 +362,7 @@ func (m Model) save() tea.Cmd {
 		return nil
 	}
 	plainly, colorful := m, m
-	plainly.inks, colorful.inks = new(inks), newInks(termenv.TrueColor)
+	plainly.inks, colorful.inks = new(inks), newInks(termenv.ANSI)
 	return func() tea.Msg {
 		where, err := m.opt.Save(Shot{Picture: &plainly.pic, Doing: m.doing, Frame: plainly.View(), Colors: colorful.View(), W: m.w, H: m.h})
 		return saved{where, err}

@@ -18,10 +18,10 @@ type Env struct {
 	Stdout, Stderr io.Writer
 	// Getenv reads an environment variable.
 	Getenv func(string) string
-	// Terminal reports whether Stderr is a terminal.
+	// Terminal reports whether Stderr is a terminal on which a line can be rewritten.
 	Terminal bool
 	// Keys and Screen are where views of the whole screen read and write; nil: there
-	// is no terminal.
+	// is no terminal, or one that only writes line below line.
 	Keys, Screen *os.File
 	// Catch redirects Ctrl-C and SIGTERM into a channel until stop is called. What
 	// does not catch them is ended by them. nil: none come.
@@ -52,13 +52,14 @@ func OS() Env {
 	hush.Over()
 	setUpHeap(os.Args[1:])
 	info, err := os.Stderr.Stat()
+	dumb := os.Getenv("TERM") == "dumb" // which only writes line below line
 	env := Env{
 		Args: os.Args[1:], Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv,
-		Terminal: err == nil && info.Mode()&os.ModeCharDevice != 0,
+		Terminal: err == nil && info.Mode()&os.ModeCharDevice != 0 && !dumb,
 		Catch:    catch,
 		Again:    again,
 	}
-	if tui.IsTerminal(os.Stdin) && tui.IsTerminal(os.Stderr) {
+	if tui.IsTerminal(os.Stdin) && tui.IsTerminal(os.Stderr) && !dumb {
 		env.Keys, env.Screen = os.Stdin, os.Stderr
 	}
 	return env

@@ -49,7 +49,7 @@ func (l *liveFlags) hold(env *Env) {
 		return
 	}
 	if env.Screen == nil {
-		fmt.Fprintln(env.Stderr, "goodput: --tui: input or output is no terminal: progress comes in lines")
+		fmt.Fprintln(env.Stderr, "goodput: --tui: input or output is no terminal, or TERM is dumb: progress comes in lines")
 		if l.control {
 			fmt.Fprintln(env.Stderr, "goodput: --tui-control: without a screen nothing changes the rate")
 		}

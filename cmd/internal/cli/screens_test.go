@@ -63,7 +63,7 @@ func TestScreens(t *testing.T) {
 			}
 			name := strings.ToLower(screen.String())
 			keepFile(t, name+".txt", []byte(x.draw(termenv.Ascii)+"\n"))
-			keepFile(t, name+".svg", tui.SVG(x.draw(termenv.TrueColor), screenW, screenH))
+			keepFile(t, name+".svg", tui.SVG(x.draw(termenv.ANSI), screenW, screenH))
 		}
 	}
 }
@@ -266,7 +266,7 @@ func film(pics []monitor.Picture) []tui.Shown {
 	var out []tui.Shown
 	shoot := func(p monitor.Picture, screen int, lasts time.Duration) {
 		x := screenshot{still{p}, tui.OfRun(), fmt.Sprint(screen + 1)}
-		out = append(out, tui.Shown{Frame: x.draw(termenv.TrueColor), For: lasts})
+		out = append(out, tui.Shown{Frame: x.draw(termenv.ANSI), For: lasts})
 	}
 	n := len(pics) - len(tui.OfRun())
 	for i := 4; i < n; i += 5 {
