@@ -144,7 +144,7 @@ func (c *Comparison) runs() (over, all int) {
 // Widths of the table, in cells.
 const (
 	titleW   = 13
-	changeW  = 26
+	changeW  = 27
 	verdictW = 12
 )
 
@@ -196,6 +196,11 @@ func (m *Model) armHead(c *Comparison, first, shown, plot, meanW int) []string {
 	return []string{k.write(dim, line)}
 }
 
+// oneUnit leaves out the unit of an interval's ends if that is the value's and long.
+func oneUnit(change string) string {
+	return strings.NewReplacer(" points,", ",", " points]", "]").Replace(change)
+}
+
 // ansiFitted cuts text from elsewhere to w cells.
 func ansiFitted(s string, w int) string { return ansi.Truncate(clean(s), w, "…") }
 
@@ -217,7 +222,7 @@ func (m *Model) figureRow(f *Figure, first, shown, plot, meanW int, reach float6
 		case Inconclusive:
 			ink, text = dim, "inconclusive"
 		}
-		line += "  " + right(ansiFitted(d.Mean, meanW), meanW) + "  " + k.write(ink, ansiFit(d.Change, changeW)) + "  " + k.write(ink, fit(text, verdictW))
+		line += "  " + right(ansiFitted(d.Mean, meanW), meanW) + "  " + k.write(ink, ansiFit(oneUnit(d.Change), changeW)) + "  " + k.write(ink, fit(text, verdictW))
 		if plot > 0 && reach > 0 {
 			line += "  " + written(k, whisker(d, reach, plot, ink))
 		}
