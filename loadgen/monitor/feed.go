@@ -61,6 +61,7 @@ type Gauges struct {
 	Replicas []ReplicaGauge
 	Sessions SessionGauge
 	Live     []LiveSession // the KeptLive earliest of the live ones
+	Seen     bool          // what Sessions.Seen is
 }
 
 // ReplicaGauge is one replica's own state, and what the router believes of it.

@@ -149,6 +149,9 @@ type Sessions struct {
 	Known  bool         `json:"known"`
 	Levels bool         `json:"levels"`
 	Counts SessionGauge `json:"counts"`
+	// Seen: live are those of which a step has ended, as rows tell. Of Counts nobody knows
+	// Scheduled and Waiting then.
+	Seen bool `json:"seen,omitempty"`
 	// Live are the KeptLive earliest of those under way, by arrival.
 	Live  []LiveSession `json:"live"`
 	Ended []SessionRow  `json:"ended"` // the latest, latest first
@@ -156,7 +159,7 @@ type Sessions struct {
 }
 
 // LiveSession is a session under way. ModelTime and WaitTime are those of its main thread
-// so far.
+// so far. StepsPlanned is 0 if nobody knows it.
 type LiveSession struct {
 	ID           string `json:"id"`
 	Tenant       string `json:"tenant,omitempty"`
@@ -168,8 +171,8 @@ type LiveSession struct {
 	StepsOK      int32  `json:"steps_ok"`
 	StepsFailed  int32  `json:"steps_failed"`
 	// InFlight steps are with the server, Queued ones wait for a place of the session's.
-	InFlight int `json:"in_flight"`
-	Queued   int `json:"queued"`
+	InFlight Whole `json:"in_flight"`
+	Queued   Whole `json:"queued"`
 }
 
 // SessionRow is a session that ended. SCT is the time from its arrival to the end of

@@ -198,7 +198,7 @@ func sessionRow(s *record.Session) SessionRow {
 func (b *Board) sessionTable(g *Gauges) Sessions {
 	out := Sessions{Known: len(b.ended) > 0}
 	if g != nil && g.Sessions != (SessionGauge{}) {
-		out.Known, out.Levels, out.Counts = true, true, g.Sessions
+		out.Known, out.Levels, out.Counts, out.Seen = true, true, g.Sessions, g.Seen
 		for i := range g.Live {
 			if s := &g.Live[i]; b.filter.session(s.ID, s.Tenant) {
 				out.Live = append(out.Live, *s)

@@ -66,30 +66,43 @@ func (r *Run) readSessionPart(p part, f func(*Session) error) error {
 // sessionFrames reads a write-ahead file up to the first frame that is not whole;
 // lost is the number of bytes from there on.
 func sessionFrames(name string) (rows []sessionRow, lost int64, err error) {
+	rows, good, size, err := sessionFramesFrom(name, 0)
+	return rows, size - good, err
+}
+
+// sessionFramesFrom begins at a frame, or at the first one; good is where the first one
+// begins that is not whole, of size bytes.
+func sessionFramesFrom(name string, at int64) (rows []sessionRow, good, size int64, err error) {
 	in, err := os.Open(name)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, 0, err
 	}
 	defer in.Close()
 	info, err := in.Stat()
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, 0, err
 	}
 	w, err := newFrameReader(in, sessionWALHead)
+	if err == nil && at > w.good {
+		if _, err = in.Seek(at, io.SeekStart); err == nil {
+			w.in.Reset(in)
+			w.good = at
+		}
+	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("read %s: %w", name, err)
+		return nil, 0, 0, fmt.Errorf("read %s: %w", name, err)
 	}
 	for {
 		payload, err := w.frame()
 		if errors.Is(err, io.EOF) || errors.Is(err, errTorn) {
-			return rows, info.Size() - w.good, nil
+			return rows, w.good, info.Size(), nil
 		}
 		if err != nil {
-			return nil, 0, fmt.Errorf("read %s: %w", name, err)
+			return nil, 0, 0, fmt.Errorf("read %s: %w", name, err)
 		}
 		var r sessionRow
 		if json.Unmarshal(payload, &r) != nil {
-			return rows, info.Size() - w.good, nil
+			return rows, w.good, info.Size(), nil
 		}
 		rows = append(rows, r)
 		w.accept(payload)

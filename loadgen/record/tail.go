@@ -15,6 +15,8 @@ type Tail struct {
 	part int   // the segment that was read last
 	rows int64 // of it
 	at   int64 // where the next frame of its write-ahead file begins; 0: not known
+
+	sessions struct{ part, rows, at int64 } // the same of those
 }
 
 // NewTail returns a tail of the run in dir, from its first row.
@@ -98,4 +100,50 @@ func (t *Tail) frames(run *Run, p part, f func(*Request) error) error {
 			return err
 		}
 	}
+}
+
+// Sessions calls f for each session that has come since the last call, in the order in
+// which they ended. A run of single requests has none.
+func (t *Tail) Sessions(f func(*Session) error) error {
+	parts, err := listSessions(t.dir)
+	if err != nil {
+		return fmt.Errorf("read sessions: %w", err)
+	}
+	for _, p := range parts {
+		x := &t.sessions
+		if int64(p.n) < x.part {
+			continue
+		}
+		if int64(p.n) > x.part {
+			x.part, x.rows, x.at = int64(p.n), 0, 0
+		}
+		if err := t.readSessions(p, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readSessions reads what is new in segment p.
+func (t *Tail) readSessions(p part, f func(*Session) error) error {
+	x := &t.sessions
+	if p.form == formWAL {
+		rows, at, _, err := sessionFramesFrom(filepath.Join(t.dir, sessionFile(p.n, walSuffix)), x.at)
+		if err == nil {
+			x.at, x.rows = at, x.rows+int64(len(rows))
+			return eachSession(rows, f)
+		}
+		if !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		// It is complete, since the files were listed.
+	}
+	var n int64
+	return (&Run{Dir: t.dir}).readSessions(p.n, func(s *Session) error {
+		if n++; n <= x.rows {
+			return nil
+		}
+		x.rows = n
+		return f(s)
+	})
 }

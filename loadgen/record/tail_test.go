@@ -1,11 +1,13 @@
 package record_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"goodput/loadgen/clock"
 	"goodput/loadgen/record"
 )
 
@@ -50,5 +52,42 @@ func TestTail(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
+	}
+}
+
+// TestTailSessions reads sessions while they are written, over the end of a segment, and
+// again when all are there: each comes once, in the order in which they ended.
+func TestTailSessions(t *testing.T) {
+	dir := t.TempDir()
+	tail := record.NewTail(dir)
+	var got, want []string
+	look := func() {
+		if err := tail.Sessions(func(s *record.Session) error {
+			got = append(got, s.SessionID)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	look()
+	log, err := record.NewSessionLog(dir, true, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20_000 {
+		s := record.Session{SessionID: fmt.Sprint(i), Ended: clock.Time(i), SCT: record.Null, ModelTime: record.Null, WaitTime: record.Null, Lag: record.Null, Unloaded: record.Null}
+		log.Write(&s)
+		want = append(want, s.SessionID)
+		if i%1500 == 0 {
+			look()
+		}
+	}
+	if _, err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	look()
+	look()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -14,13 +14,7 @@ func (m *Model) sessions(w, h int) []string {
 	}
 	var out []string
 	if s.Levels {
-		c := &s.Counts
-		of := ""
-		if m.pic.Filter != "" {
-			of = k.write(dim, " of all")
-		}
-		out = append(out, of+fmt.Sprintf(" scheduled %d  live %d  waiting %d  completed %d  failed %d  unfinished %d",
-			c.Scheduled, c.Live, c.Waiting, c.Completed, c.Failed, c.Censored))
+		out = append(out, m.sessionCounts())
 	}
 	out = append(out, fmt.Sprintf(" completion time of the latest %d: p50 %s   p95 %s   p99 %s", s.SCT.N, span(s.SCT.P50), span(s.SCT.P95), span(s.SCT.P99)), "")
 	t := sessionTable(k, w)
@@ -47,6 +41,20 @@ func (m *Model) sessions(w, h int) []string {
 		out = append(out, t.row(endedRow(&s.Ended[i])))
 	}
 	return out
+}
+
+// sessionCounts are those of the whole run, whatever the filter is.
+func (m *Model) sessionCounts() string {
+	s, of := &m.pic.Sessions, ""
+	if m.pic.Filter != "" {
+		of = m.inks.write(dim, " of all")
+	}
+	c := &s.Counts
+	ended := fmt.Sprintf("completed %d  failed %d  unfinished %d", c.Completed, c.Failed, c.Censored)
+	if s.Seen {
+		return of + fmt.Sprintf(" live %d", c.Live) + m.inks.write(dim, " whose first step is over") + "  " + ended
+	}
+	return of + fmt.Sprintf(" scheduled %d  live %d  waiting %d  ", c.Scheduled, c.Live, c.Waiting) + ended
 }
 
 // sessionTable has the same columns for live and for ended sessions.
@@ -90,14 +98,19 @@ func liveRows(t *table, s *monitor.Sessions, live int64, rows int) []string {
 func liveRow(s *monitor.LiveSession) []string {
 	state := "waits"
 	switch {
+	case !s.InFlight.Known():
+		state = unknown
 	case s.Queued > 0:
 		state = fmt.Sprintf("%d sent, +%d", s.InFlight, s.Queued)
 	case s.InFlight > 0:
 		state = fmt.Sprintf("%d sent", s.InFlight)
 	}
-	steps := fmt.Sprintf("%d/%d", s.StepsOK, s.StepsPlanned)
+	steps := fmt.Sprint(s.StepsOK)
 	if s.StepsFailed > 0 {
-		steps = fmt.Sprintf("%d-%d/%d", s.StepsOK, s.StepsFailed, s.StepsPlanned)
+		steps += fmt.Sprintf("-%d", s.StepsFailed)
+	}
+	if s.StepsPlanned > 0 {
+		steps += fmt.Sprintf("/%d", s.StepsPlanned)
 	}
 	return []string{or(s.ID), state, steps, span(s.Age), span(s.ModelTime), span(s.WaitTime), unknown, clockText(s.Arrival), unknown, or(s.Tenant)}
 }

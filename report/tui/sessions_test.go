@@ -121,3 +121,24 @@ func TestRouterCosts(t *testing.T) {
 		t.Errorf("one seed:\n%s", v)
 	}
 }
+
+// TestSessionsOfRows: where rows tell of sessions the screen says so, and has no number of
+// what they do not tell.
+func TestSessionsOfRows(t *testing.T) {
+	g := crowded()
+	g.levels.Seen = true
+	for i := range g.levels.Live {
+		x := &g.levels.Live[i]
+		x.InFlight, x.Queued, x.StepsPlanned, x.StepsOK = monitor.Whole(monitor.Unknown), monitor.Whole(monitor.Unknown), 0, 2
+	}
+	v := filtered(g, "4", "").View()
+	text := squeezed(v)
+	for _, want := range []string{" live 40 whose first step is over completed 30 failed 0", "l0 – 2 0 ms – – –"} {
+		if !strings.Contains(text, squeezed(want)) {
+			t.Errorf("no %q in\n%s", want, v)
+		}
+	}
+	if strings.Contains(v, "scheduled") || strings.Contains(v, "waits 2") {
+		t.Errorf("more than rows tell in\n%s", v)
+	}
+}

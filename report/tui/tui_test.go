@@ -67,7 +67,7 @@ func seeded() monitor.Picture {
 	for i := range 3 {
 		g.Live = append(g.Live, monitor.LiveSession{
 			ID: fmt.Sprint("l", i), Tenant: "acme", Arrival: monitor.Nanos(20+i) * 1000 * ms, Age: monitor.Nanos(30-i) * 1000 * ms,
-			ModelTime: 12 * 1000 * ms, WaitTime: monitor.Nanos(i) * 1000 * ms, StepsPlanned: 9, StepsOK: int32(i), InFlight: i,
+			ModelTime: 12 * 1000 * ms, WaitTime: monitor.Nanos(i) * 1000 * ms, StepsPlanned: 9, StepsOK: int32(i), InFlight: monitor.Whole(i),
 		})
 	}
 	for i := range 4 {

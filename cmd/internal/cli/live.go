@@ -274,7 +274,7 @@ func (g gauges) sessions(now clock.Time) (monitor.SessionGauge, []monitor.LiveSe
 		live = append(live, monitor.LiveSession{
 			ID: s.ID, Tenant: s.Tenant, Arrival: monitor.Nanos(s.Arrival), Age: monitor.Nanos(max(0, now-s.Arrival)),
 			ModelTime: monitor.Nanos(s.Model), WaitTime: monitor.Nanos(s.Wait),
-			StepsPlanned: s.StepsPlanned, StepsOK: s.StepsOK, StepsFailed: s.StepsFailed, InFlight: s.InFlight, Queued: s.Queued,
+			StepsPlanned: s.StepsPlanned, StepsOK: s.StepsOK, StepsFailed: s.StepsFailed, InFlight: monitor.Whole(s.InFlight), Queued: monitor.Whole(s.Queued),
 		})
 		return true
 	})

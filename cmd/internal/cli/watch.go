@@ -237,6 +237,7 @@ type replay struct {
 	at       clock.Time      // of pending
 	sessions []record.Session
 	ended    int // of sessions
+	seen     seenSessions
 	end      clock.Time
 	speed    plan.Speed
 	clock    *clock.Real // starts with the first picture; nil: at once to the end
@@ -317,16 +318,18 @@ func (r *replay) Picture(q monitor.Query) (monitor.Picture, error) {
 	}
 	for r.pending != nil && r.at <= now {
 		note(&r.snap, r.board, r.at, r.pending)
+		r.seen.step(r.pending)
 		if err := r.advance(); err != nil {
 			return monitor.Picture{}, err
 		}
 	}
 	for ; r.ended < len(r.sessions) && r.sessions[r.ended].Ended <= now; r.ended++ {
 		r.board.Session(&r.sessions[r.ended])
+		r.seen.end(&r.sessions[r.ended])
 	}
 	r.snap.Elapsed, r.snap.Sent = now, int64(r.sent)
 	r.snap.InFlight = r.snap.Sent - ended(&r.snap)
-	p := r.board.Draw(&r.snap.Snapshot, nil, q)
+	p := r.board.Draw(&r.snap.Snapshot, r.seen.gauges(now), q)
 	if now == r.end {
 		p.State = r.state
 	}
@@ -369,6 +372,7 @@ type tailing struct {
 	board *monitor.Board
 	about monitor.About
 	snap  account
+	seen  seenSessions
 	state string
 	polls int
 }
@@ -392,9 +396,17 @@ func (t *tailing) Picture(q monitor.Query) (monitor.Picture, error) {
 				t.snap.Sent++
 			}
 			note(&t.snap, t.board, at, r)
+			t.seen.step(r)
 			t.snap.Elapsed = max(t.snap.Elapsed, at)
 			return nil
 		})
+		if err == nil {
+			err = t.tail.Sessions(func(s *record.Session) error {
+				t.board.Session(s)
+				t.seen.end(s)
+				return nil
+			})
+		}
 		if err != nil {
 			return monitor.Picture{}, err
 		}
@@ -407,7 +419,7 @@ func (t *tailing) Picture(q monitor.Query) (monitor.Picture, error) {
 	}
 	t.polls++
 	t.snap.InFlight, t.snap.Total = record.Null, t.about.Total
-	p := t.board.Draw(&t.snap.Snapshot, nil, q)
+	p := t.board.Draw(&t.snap.Snapshot, t.seen.gauges(t.snap.Elapsed), q)
 	if t.state != "" {
 		p.State = t.state
 	}
