@@ -218,6 +218,11 @@ func TestPageInABrowser(t *testing.T) {
 			})
 		}
 	}
+	t.Run("charts, dots", func(t *testing.T) {
+		defer func(outer *testing.T) { b.t = outer }(b.t)
+		b.t = t
+		asDots(b)
+	})
 }
 
 // fits: narrow and wide, light and dark, nothing is beyond the page's width, and nothing is on

@@ -39,17 +39,41 @@ func (f *Figure) File() []byte {
 	if n, err := fmt.Sscanf(text[head:], `viewBox="0 0 %g %g"`, &w, &h); n != 2 || err != nil || end < head {
 		return []byte(text) // not one of ours
 	}
+	rows, under := f.legend(w, h)
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" class="plot" viewBox="0 0 %g %g" width="%g" role="img">`+"\n", w, h+14, 2*w)
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" class="plot" viewBox="0 0 %g %g" width="%g" role="img">`+"\n", w, under, 2*w)
 	fmt.Fprintf(&b, "<style>%s%s</style>\n", colours, plot.Style)
 	b.WriteString(`<rect width="100%" height="100%" style="fill:var(--paper)"/>` + "\n")
 	b.WriteString(text[end+1 : strings.LastIndex(text, "</svg>")])
-	fmt.Fprintf(&b, `<text x="58" y="%g">`, h+4)
-	for _, l := range f.Legend {
-		fmt.Fprintf(&b, `<tspan class="legend-text" style="fill:var(--s%d)">■ %s   </tspan>`, l.part%8, html.EscapeString(l.Name))
-	}
-	b.WriteString("</text>\n</svg>\n")
+	b.WriteString(rows + "</svg>\n")
 	return []byte(b.String())
+}
+
+// legend is drawn below a chart of so much width and height, in as many rows as it takes;
+// under is where it ends. How wide a letter is depends on the reader's font: it is taken to
+// be wider than most.
+func (f *Figure) legend(w, h float64) (rows string, under float64) {
+	const margin, row, letter, gap = 8.0, 15.0, 6.4, 12.0
+	if len(f.Legend) == 0 {
+		return "", h + 2
+	}
+	var b strings.Builder
+	x, y := margin, h+8
+	for _, l := range f.Legend {
+		mark := string(l.Mark)
+		wide, right, up := 18.0, 6.0, 1.0 // of a mark around its middle
+		if strings.Contains(mark, "sample") {
+			wide, right, up = 30, 0, 8 // of a line to the right of and below its origin
+		}
+		long := wide + letter*float64(utf8.RuneCountInString(l.Name))
+		if x > margin && x+long > w {
+			x, y = margin, y+row
+		}
+		fmt.Fprintf(&b, `<g transform="translate(%g %g)">%s</g><text class="legend-text" x="%g" y="%g">%s</text>`+"\n",
+			x+right, y-up, mark[strings.Index(mark, ">")+1:strings.LastIndex(mark, "</svg>")], x+wide, y+3, html.EscapeString(l.Name))
+		x += long + gap
+	}
+	return b.String(), y + row - 5
 }
 
 // colours are those of the page.

@@ -100,6 +100,9 @@ func (s *span) settle(fromZero bool) {
 	if s.scale == Linear && fromZero {
 		s.lo, s.hi = min(0, s.lo), s.hi+0.05*math.Abs(s.hi)
 	}
+	if s.scale == Tail && fromZero {
+		s.lo = min(0, s.lo) // its lowest tick
+	}
 	if s.hi-s.lo < 1e-12*max(1, math.Abs(s.hi)) {
 		s.lo, s.hi = s.lo-0.5, s.hi+0.5
 		if s.scale == Linear && s.lo < 0 && fromZero {
@@ -234,7 +237,7 @@ func (l *Line) area(b *strings.Builder, f *lineFrame) {
 
 // swatch is the stroke of a line as an svg element of its own.
 func swatch(mark int) string {
-	return fmt.Sprintf(`<svg class="legend stroke" viewBox="0 0 26 14" aria-hidden="true"><path class="line l%d d%d" stroke-width="2.2" d="M0 8H26"/></svg>`, mark%colours, mark%4)
+	return fmt.Sprintf(`<svg class="legend stroke" viewBox="0 0 26 14" aria-hidden="true"><path class="line sample l%d d%d" d="M0 8H26"/></svg>`, mark%colours, mark%4)
 }
 
 // tick is a place on an axis with its text.

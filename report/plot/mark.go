@@ -64,5 +64,5 @@ svg .l6 { stroke:var(--s6); } svg .l7 { stroke:var(--s7); }
 svg .d1 { stroke-dasharray:5 2; } svg .d2 { stroke-dasharray:2 1.6; } svg .d3 { stroke-dasharray:7 2 1.5 2; }
 svg .area { fill-opacity:.15; stroke:none; }
 svg.legend { width:14px; height:14px; vertical-align:-2px; }
-svg.legend.stroke { width:26px; }
+svg.legend.stroke { width:26px; } svg .line.sample { stroke-width:2.2; }
 `

@@ -65,6 +65,7 @@ var layers = []struct {
 	{2, "fakeengine/proxy/extproc"},
 	{2, "fakeengine/proxy/pickertest"},
 	{0, "report/plot"},
+	{0, "report/raster"},
 	{3, "report/stats"},
 	{3, "report/query"},
 	{3, "report/vllm"},

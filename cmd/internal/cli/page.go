@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"bytes"
 	"fmt"
+	"image/png"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,6 +12,7 @@ import (
 
 	"goodput/report/compare"
 	"goodput/report/html"
+	"goodput/report/raster"
 	"goodput/report/render"
 )
 
@@ -39,8 +42,17 @@ func writePage(w io.Writer, dirs []string) error {
 	return html.Write(w, runs)
 }
 
+// The values of --plots-format.
+const (
+	svgPlots = "svg"
+	pngPlots = "png"
+)
+
+// plotDots are the dots of a PNG for each unit of a chart, which is 400 wide.
+const plotDots = 3
+
 // writePlots writes each chart of the page to a file of its own.
-func writePlots(folder string, dirs []string) error {
+func writePlots(folder, format string, dirs []string) error {
 	figures, err := chartsOf(dirs)
 	if err != nil {
 		return err
@@ -49,11 +61,28 @@ func writePlots(folder string, dirs []string) error {
 		return fmt.Errorf("making the folder of --plots: %w", err)
 	}
 	for i := range figures {
-		if err := os.WriteFile(filepath.Join(folder, figures[i].Name+".svg"), figures[i].File(), 0o666); err != nil {
+		text := figures[i].File()
+		if format == pngPlots {
+			if text, err = dots(text); err != nil {
+				return fmt.Errorf("%s: %w", figures[i].Name, err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(folder, figures[i].Name+"."+format), text, 0o666); err != nil {
 			return fmt.Errorf("writing a chart: %w", err)
 		}
 	}
 	return nil
+}
+
+// dots is a chart as PNG.
+func dots(svg []byte) ([]byte, error) {
+	picture, err := raster.Draw(svg, plotDots)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = png.Encode(&b, picture)
+	return b.Bytes(), err
 }
 
 func loadReports(dirs []string) ([]*render.Report, error) {

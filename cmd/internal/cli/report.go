@@ -21,13 +21,13 @@ import (
 const planName = "plan.yaml"
 
 func newReport(env *Env) *cobra.Command {
-	var format, output, definitions, plots string
+	var format, output, definitions, plots, plotsFormat string
 	var detailed, bootstrap bool
 	c := &cobra.Command{
 		Use:   "report RUN…",
 		Short: "print the figures of runs, sweeps and comparisons",
 		Example: "  goodput report runs/a\n  goodput report runs/a --format json --output a.json\n" +
-			"  goodput report runs/a runs/b --format html --output page.html\n  goodput report runs/knee --format html --output knee.html\n  goodput report runs/rules --format html --output rules.html\n  goodput report runs/a --plots plots\n" +
+			"  goodput report runs/a runs/b --format html --output page.html\n  goodput report runs/knee --format html --output knee.html\n  goodput report runs/rules --format html --output rules.html\n  goodput report runs/a --plots plots --plots-format png\n" +
 			"  goodput report runs/a --format vllm-json --output a.json\n  goodput report runs/a --definitions=vllm\n  goodput report --definitions",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -36,6 +36,8 @@ func newReport(env *Env) *cobra.Command {
 			switch {
 			case err != nil:
 				return err
+			case plotsFormat != svgPlots && plotsFormat != pngPlots:
+				return exitf(exitUsage, "--plots-format: %q is unknown: use svg or png", plotsFormat)
 			case definitions == ours:
 				return toFile(env.Stdout, output, render.Definitions)
 			case len(args) == 0 && definitions == vllmDefinitions:
@@ -44,7 +46,7 @@ func newReport(env *Env) *cobra.Command {
 				return exitf(exitUsage, "which run? name its directory, as in: goodput report runs/a")
 			}
 			if plots != "" {
-				if err := writePlots(plots, args); err != nil {
+				if err := writePlots(plots, plotsFormat, args); err != nil {
 					return err
 				}
 			}
@@ -63,7 +65,8 @@ func newReport(env *Env) *cobra.Command {
 	}
 	c.Flags().StringVar(&format, "format", "text", "text, markdown, json (one object a run), html (one page that needs no network, several runs beside each other), or vllm-json (the result file of vllm bench serve: its keys, units and definitions)")
 	c.Flags().StringVar(&output, "output", "", "file to write to; empty: standard output")
-	c.Flags().StringVar(&plots, "plots", "", "folder to write each chart of the HTML page to, as an SVG file, which browsers and editors save as PNG; it is made if missing")
+	c.Flags().StringVar(&plots, "plots", "", "folder to write each chart of the HTML page to, as a file of --plots-format; it is made if missing")
+	c.Flags().StringVar(&plotsFormat, "plots-format", svgPlots, "svg, which follows the reader's light or dark; or png, which is light and 1200 dots wide")
 	c.Flags().BoolVar(&bootstrap, "bootstrap", false, "add 95 % intervals of latencies within each run: exploratory, since they are too narrow at high load and say nothing of another run")
 	c.Flags().BoolVar(&detailed, "save-detailed", false, "vllm-json: with the lists of all requests, as if the run had it")
 	c.Flags().StringVar(&definitions, "definitions", "", "print what each metric means; vllm: what it means to vllm bench serve and, for runs, both figures side by side")
