@@ -38,9 +38,9 @@ func Mark(mark int) string {
 // series are a set that the colour-blind can tell apart (Okabe and Ito), lightened
 // for dark pages.
 const Style = `
-:root { --s0:#0072b2; --s1:#b45a00; --s2:#00795a; --s3:#a8488a; --s4:#1f7fb8; --s5:#8a6d00; --s6:#5b5bb5; --s7:#555555; }
+:root { --s0:#0072b2; --s1:#b45a00; --s2:#00795a; --s3:#a8488a; --s4:#9b1b30; --s5:#a89200; --s6:#35308c; --s7:#555555; }
 @media screen and (prefers-color-scheme: dark) {
-  :root { --s0:#5cb3f0; --s1:#f0a04b; --s2:#3fcf9f; --s3:#e08fc4; --s4:#8fd3ff; --s5:#e6cf4e; --s6:#a9a9ff; --s7:#bbbbbb; }
+  :root { --s0:#5cb3f0; --s1:#f0a04b; --s2:#3fcf9f; --s3:#e08fc4; --s4:#ff8a7a; --s5:#e6cf4e; --s6:#8577ff; --s7:#bbbbbb; }
 }
 svg.plot { width:100%; height:auto; font:11px system-ui,sans-serif; }
 svg.plot text { fill:var(--ink); }

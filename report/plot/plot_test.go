@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -181,4 +183,72 @@ func TestPartsOfABarLookDifferent(t *testing.T) {
 	if i != 11 {
 		t.Errorf("%d parts are drawn", i)
 	}
+}
+
+// TestColoursDiffer: no two colours of series are near each other, light or dark, nor one near
+// the ground, for people of any of the two common kinds of colour blindness as well.
+func TestColoursDiffer(t *testing.T) {
+	schemes := regexp.MustCompile(`:root \{ (--s0:[^}]*)\}`).FindAllStringSubmatch(plot.Style, -1)
+	if len(schemes) != 2 {
+		t.Fatalf("%d sets of colours", len(schemes))
+	}
+	// Viénot, Brettel and Mollon (1999), on linear RGB: none, protanopia, deuteranopia.
+	eyes := [][9]float64{
+		{1, 0, 0, 0, 1, 0, 0, 0, 1},
+		{0.11238, 0.88762, 0, 0.11238, 0.88762, 0, 0.00401, -0.00401, 1},
+		{0.29275, 0.70725, 0, 0.29275, 0.70725, 0, -0.02234, 0.02234, 1},
+	}
+	for i, scheme := range schemes {
+		var all []string
+		for _, c := range regexp.MustCompile(`#([0-9a-f]{6})`).FindAllStringSubmatch(scheme[1], -1) {
+			all = append(all, c[1])
+		}
+		if len(all) != 8 {
+			t.Fatalf("%d colours", len(all))
+		}
+		ground := []string{"ffffff", "14181c"}[i]
+		for k, eye := range eyes {
+			for a := range all {
+				if d := apart(all[a], ground, eye); d < 25 {
+					t.Errorf("scheme %d, eye %d: colour %d is %.0f from the ground", i, k, a, d)
+				}
+				for b := range a {
+					least := 20.0
+					if k > 0 {
+						least = 6 // lines differ in their dashes, too, and marks in their shapes
+					}
+					if d := apart(all[a], all[b], eye); d < least {
+						t.Errorf("scheme %d, eye %d: colours %d and %d are %.0f apart", i, k, b, a, d)
+					}
+				}
+			}
+		}
+	}
+}
+
+// apart is how far two colours are apart to an eye, in CIELAB (1976).
+func apart(a, b string, eye [9]float64) float64 {
+	x, y := lab(a, eye), lab(b, eye)
+	return math.Sqrt((x[0]-y[0])*(x[0]-y[0]) + (x[1]-y[1])*(x[1]-y[1]) + (x[2]-y[2])*(x[2]-y[2]))
+}
+
+func lab(hex string, eye [9]float64) [3]float64 {
+	var c [3]float64
+	for i := range c {
+		v, _ := strconv.ParseUint(hex[2*i:2*i+2], 16, 8)
+		if c[i] = float64(v) / 255; c[i] <= 0.04045 {
+			c[i] /= 12.92
+		} else {
+			c[i] = math.Pow((c[i]+0.055)/1.055, 2.4)
+		}
+	}
+	r, g, b := eye[0]*c[0]+eye[1]*c[1]+eye[2]*c[2], eye[3]*c[0]+eye[4]*c[1]+eye[5]*c[2], eye[6]*c[0]+eye[7]*c[1]+eye[8]*c[2]
+	f := func(v float64) float64 {
+		if v > 0.008856 {
+			return math.Cbrt(v)
+		}
+		return 7.787*v + 16.0/116
+	}
+	x, y, z := f((0.4124*r+0.3576*g+0.1805*b)/0.9505), f(0.2126*r+0.7152*g+0.0722*b), f((0.0193*r+0.1192*g+0.9505*b)/1.089)
+	return [3]float64{116*y - 16, 500 * (x - y), 200 * (y - z)}
 }
