@@ -105,7 +105,11 @@ func (m *Model) compare(w, h int) []string {
 	out = append(out, m.armHead(c, first, shown, plot, meanW)...)
 	var under []string // lines under the table
 	if len(c.Arms)-1 > shown {
-		under = append(under, k.write(dim, fmt.Sprintf(" arms %d to %d of %d; up and down: the others", first+2, first+shown+1, len(c.Arms))))
+		which := fmt.Sprintf(" arm %d", first+2)
+		if shown > 1 {
+			which = fmt.Sprintf(" arms %d to %d", first+2, first+shown+1)
+		}
+		under = append(under, k.write(dim, which+fmt.Sprintf(" of %d; up and down: the others", len(c.Arms))))
 	}
 	for i := range c.Figures {
 		if left := len(c.Figures) - i; len(out)+len(under)+min(left, 2) > h {
@@ -163,15 +167,23 @@ func (m *Model) armLine(c *Comparison) string {
 	for _, a := range c.Arms {
 		parts = append(parts, fmt.Sprintf("%s %d/%d", clean(a.Name), a.Done, c.Seeds))
 	}
-	line := k.write(dim, " runs  ") + strings.Join(parts, "   ")
-	if len(c.UnderWay) > 0 {
-		line += k.write(dim, "   under way  ") + clean(strings.Join(c.UnderWay, ", "))
-	}
-	return line
+	return k.write(dim, " runs  ") + strings.Join(parts, "   ")
 }
 
-// comparedLine says what the differences rest on.
+// comparedLine says what the differences rest on, and which runs go on.
 func (m *Model) comparedLine(c *Comparison) string {
+	line := m.restsOn(c)
+	if len(c.UnderWay) == 0 {
+		return line
+	}
+	if line != "" {
+		line += "  "
+	}
+	return line + m.inks.write(dim, " under way  ") + clean(strings.Join(c.UnderWay, ", "))
+}
+
+// restsOn is how many pairs the differences are of.
+func (m *Model) restsOn(c *Comparison) string {
 	k := m.inks
 	switch {
 	case c.Paired == 0:
@@ -179,7 +191,7 @@ func (m *Model) comparedLine(c *Comparison) string {
 	case c.Paired == 1:
 		return k.write(dim, " of 1 seed: no interval yet")
 	case c.Paired < c.Seeds:
-		return k.write(dim, fmt.Sprintf(" paired by seed, %d of %d so far; the verdict is the one over all", c.Paired, c.Seeds))
+		return k.write(dim, fmt.Sprintf(" paired by seed, %d of %d so far; verdicts are of all", c.Paired, c.Seeds))
 	}
 	return k.write(dim, fmt.Sprintf(" paired by seed, 95 %% interval over %d seeds", c.Paired))
 }

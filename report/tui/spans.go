@@ -47,7 +47,12 @@ func (m *Model) spansBy(w, rows int) []string {
 		return nil
 	}
 	t := table{inks: k, w: w, cols: []column{{"replica", 9, true}, {"requests", 8, false}, {"mean E2E", 8, false}}}
-	for _, x := range p.Spans.Parts {
+	var told []int // parts that are known of some request: a narrow screen has no room for others
+	for j, x := range p.Spans.Parts {
+		if !x.Mean.Known() {
+			continue
+		}
+		told = append(told, j)
 		t.cols = append(t.cols, column{clean(x.Name), max(ansi.StringWidth(clean(x.Name)), 8), false})
 	}
 	out := []string{t.head()}
@@ -57,7 +62,7 @@ func (m *Model) spansBy(w, rows int) []string {
 			return append(out, k.write(dim, fmt.Sprintf(" and %d more", len(p.Replicas)-i)))
 		}
 		row := []string{clean(r.Name), fmt.Sprint(r.Spans.Covered), span(r.Spans.E2E)}
-		for j := range p.Spans.Parts {
+		for _, j := range told {
 			value := unknown
 			if j < len(r.Spans.Parts) {
 				value = span(r.Spans.Parts[j].Mean)

@@ -188,7 +188,7 @@ func TestNumbersAreThePictures(t *testing.T) {
 		{[]string{"2"}, []string{fmt.Sprintf("skew %.2f", float64(p.Skew)), "75 %", "100 ms", fmt.Sprintf("%.1f %%", 100*float64(p.Replicas[2].Share))}},
 		{[]string{"3"}, []string{
 			fmt.Sprintf("%d of %d successes", p.Spans.Covered, p.Spans.N), msText(p.Spans.Parts[3].Mean),
-			fmt.Sprintf("%s %d %.0f ms %.2f µs – 1.00 ms %s", p.Replicas[2].Name, p.Replicas[2].Spans.Covered, float64(p.Replicas[2].Spans.E2E)/1e6,
+			fmt.Sprintf("%s %d %.0f ms %.2f µs 1.00 ms %s", p.Replicas[2].Name, p.Replicas[2].Spans.Covered, float64(p.Replicas[2].Spans.E2E)/1e6,
 				float64(p.Replicas[2].Spans.Parts[0].Mean)/1e3, msText(p.Replicas[2].Spans.Parts[3].Mean)),
 		}},
 		{[]string{"4"}, []string{"scheduled 9", "live 3", "completed 5", "7/7", "8.00 s", "2.00×", "l0 waits 0/9 30.0 s", "l2 2 sent 2/9 28.0 s 12.0 s 2.00 s – 00:22 – acme"}},

@@ -286,7 +286,7 @@ func (m *Model) helpText() []string {
 	if ofRun {
 		out = append(out, "",
 			" Rates and charts are of the window, tables of its latest 4,096 requests.",
-			" TTFT and E2E count from the intended instant; lag is how late the generator was.")
+			" TTFT and E2E count from the intended instant. Lag: how late requests left.")
 	}
 	return append(out, " "+unknown+": not known, or there is none.", "", k.write(dim, " ? to go back"))
 }
