@@ -177,6 +177,65 @@ func BenchmarkPicture(b *testing.B) {
 	}
 }
 
+// lasted is a board of a run that has had n requests, 100 a second, so that of a minute
+// there is as much in a short run as in a long one.
+func lasted(n int) (*monitor.Board, *monitor.Monitor, clock.Time) {
+	m, f := monitor.New(0), monitor.NewFeed()
+	m.Tell(f)
+	board := monitor.NewBoard(monitor.About{})
+	now := clock.Time(0)
+	for i := range n {
+		now += 10 * ms
+		r := row(record.OK, 5, 1e6+int64(i)*7919%1e9, 3)
+		r.Seq, r.Replica = int64(i), [4]string{"0", "1", "2", "3"}[i%4]
+		m.Started(now)
+		m.Ended(now, r)
+		if i%1000 == 0 {
+			board.Drain(f)
+		}
+	}
+	board.Drain(f)
+	return board, m, now
+}
+
+// TestPictureCostsTheWindow: a picture of a long run takes as much memory as one of a short
+// run, and has as much in it.
+func TestPictureCostsTheWindow(t *testing.T) {
+	q := monitor.Query{Window: time.Minute}
+	var allocs, size [2]float64
+	for i, n := range []int{10_000, 200_000} {
+		b, m, now := lasted(n)
+		p := b.Picture(m, now, q)
+		text, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		allocs[i], size[i] = testing.AllocsPerRun(10, func() { b.Picture(m, now, q) }), float64(len(text))
+	}
+	if allocs[1] > 1.05*allocs[0] || size[1] > 1.05*size[0] {
+		t.Errorf("%v allocations and %v bytes of JSON, in a short and in a long run", allocs, size)
+	}
+}
+
+// BenchmarkPictureByLength draws pictures of two runs in turns, the one a hundred times as
+// long as the other.
+func BenchmarkPictureByLength(b *testing.B) {
+	short, shortM, shortNow := lasted(10_000)
+	long, longM, longNow := lasted(1_000_000)
+	q := monitor.Query{Window: time.Minute}
+	var took [2]time.Duration
+	for b.Loop() {
+		at := b.Elapsed()
+		short.Picture(shortM, shortNow, q)
+		between := b.Elapsed()
+		long.Picture(longM, longNow, q)
+		took[0], took[1] = took[0]+between-at, took[1]+b.Elapsed()-between
+	}
+	b.ReportMetric(float64(took[0].Microseconds())/float64(b.N), "us-after-10000")
+	b.ReportMetric(float64(took[1].Microseconds())/float64(b.N), "us-after-1000000")
+	b.ReportMetric(took[1].Seconds()/took[0].Seconds(), "long/short")
+}
+
 // TestSkewOverTime compares each point with the requests of the seconds that it is of.
 func TestSkewOverTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

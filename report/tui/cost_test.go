@@ -64,3 +64,18 @@ func BenchmarkTenth(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkSamePicture is what it costs to draw a picture that is the one before, as while
+// the view is paused: ten of them a second are the share of a core that could be saved.
+func BenchmarkSamePicture(b *testing.B) {
+	for i, s := range tui.OfRun() {
+		b.Run(s.String(), func(b *testing.B) {
+			m := shown(120, 40, tui.Options{Colors: termenv.TrueColor}, seeded(), fmt.Sprint(i+1), "p")
+			for b.Loop() {
+				m, _ = m.Update(m.Init()())
+				_ = m.View()
+			}
+			b.ReportMetric(100*10*b.Elapsed().Seconds()/float64(b.N), "core-%")
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -14,14 +15,14 @@ import (
 	"goodput/report/query"
 )
 
-// stuckTerminal is a terminal of the kernel, of 120 by 40, whose other end nobody reads.
-func stuckTerminal(t testing.TB) *os.File {
+// stuckPTY is an environment on a real terminal, as the kernel makes them, whose other end
+// nobody reads.
+func stuckPTY(t testing.TB) (Env, *bytes.Buffer) {
 	t.Helper()
 	other, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Skipf("no pseudo-terminals here: %v", err)
 	}
-	t.Cleanup(func() { _ = other.Close() })
 	fd := int(other.Fd())
 	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
 		t.Fatal(err)
@@ -34,55 +35,111 @@ func stuckTerminal(t testing.TB) *os.File {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = terminal.Close() })
-	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: 120}); err != nil {
+	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 60, Col: 220}); err != nil {
 		t.Fatal(err)
 	}
-	return terminal
+	t.Cleanup(func() {
+		_ = other.Close() // whoever writes to the terminal is woken
+		_ = terminal.Close()
+	})
+	out := new(bytes.Buffer)
+	return Env{Stdout: out, Stderr: io.Discard, Getenv: func(string) string { return "" }, Keys: terminal, Screen: terminal}, out
 }
 
-// BenchmarkStuckTerminal runs 2,000 requests/s in real time without a view and with one
-// on a terminal that nobody reads, in turn, in pairs, and reports the medians of how late
-// the generator was and of what was achieved, of both.
-func BenchmarkStuckTerminal(b *testing.B) {
-	var lag, rate [2][]float64
-	dir := b.TempDir()
-	for pair := range max(b.N, 5) {
-		for k := range 2 {
-			stuck := (k+pair)%2 == 1
-			out := filepath.Join(dir, fmt.Sprint(pair, k))
-			env := Env{
-				Args:   []string{"run", "--target", "null", "--request-rate", "2000", "--duration", (5 * time.Second).String(), "--out", out},
-				Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) string { return "" },
-			}
-			at := 0
-			if stuck {
-				terminal := stuckTerminal(b)
-				env.Args, env.Keys, env.Screen, at = append(env.Args, "--tui"), terminal, terminal, 1
-			}
-			if code := Main(env); code != exitOK && code != exitInvalid {
-				b.Fatalf("exit code %d", code)
-			}
-			f, err := query.Load(out)
+// TestStuckPTY: a run whose terminal is never read ends as one without a view, and has the
+// same rows.
+func TestStuckPTY(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits four seconds, for who might read the end after all")
+	}
+	dir := t.TempDir()
+	var rows [2][]byte
+	for i := range rows {
+		env, out := stuckPTY(t)
+		name := filepath.Join(dir, fmt.Sprint(i))
+		env.Args = []string{
+			"run", "--speed", "max", "--request-rate", "200", "--num-prompts", "4000", "--replicas", "2",
+			"--random-input-len", "32", "--random-output-len", "4", "--out", name,
+		}
+		if i == 1 {
+			env.Args = append(env.Args, "--tui")
+		}
+		if code := Main(env); code != exitOK {
+			t.Fatalf("exit code %d: %s", code, out)
+		}
+		files, err := filepath.Glob(filepath.Join(name, "requests-*.parquet"))
+		if err != nil || len(files) == 0 {
+			t.Fatal(files, err)
+		}
+		for _, f := range files {
+			b, err := os.ReadFile(f)
 			if err != nil {
-				b.Fatal(err)
+				t.Fatal(err)
 			}
-			late, ok1 := f.Quantile("lag", 0.99)
-			achieved, ok2 := f.Achieved()
-			if !ok1 || !ok2 {
-				b.Fatal("no lag, or no rate")
-			}
-			lag[at], rate[at] = append(lag[at], late/1e3), append(rate[at], achieved)
+			rows[i] = append(rows[i], b...)
 		}
 	}
-	for i, name := range []string{"none", "stuck"} {
-		b.ReportMetric(middle(lag[i]), "lag-p99-us-"+name)
-		b.ReportMetric(middle(rate[i]), "achieved/s-"+name)
+	if !bytes.Equal(rows[0], rows[1]) {
+		t.Error("the rows differ")
 	}
 }
 
-// middle is the median of some.
-func middle(v []float64) float64 {
-	slices.Sort(v)
-	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
+// BenchmarkStuckPTY runs 2,000 requests/s in real time without a view and with one on a
+// terminal that nobody reads, in pairs whose order alternates. It reports the medians of
+// both and the median of what a pair differs by: for the 99th percentile of the lag, the
+// rate that was achieved and the processor time.
+func BenchmarkStuckPTY(b *testing.B) {
+	const lasts, pairs = 3 * time.Second, 5
+	dir := b.TempDir()
+	type result struct{ lag, rate, cpu float64 }
+	once := func(name string, view bool) result {
+		env, out := stuckPTY(b)
+		env.Args = []string{"run", "--target", "null", "--request-rate", "2000", "--duration", lasts.String(), "--out", filepath.Join(dir, name)}
+		if view {
+			env.Args = append(env.Args, "--tui")
+		}
+		before, _ := processorTime()
+		if code := Main(env); code != exitOK && code != exitInvalid {
+			b.Fatalf("exit code %d: %s", code, out)
+		}
+		after, _ := processorTime()
+		f, err := query.Load(filepath.Join(dir, name))
+		if err != nil {
+			b.Fatal(err)
+		}
+		lag, ok := f.Quantile("lag", 0.99)
+		rate, known := f.Achieved()
+		if !ok || !known {
+			b.Fatal("the run tells neither a lag nor a rate")
+		}
+		return result{lag / 1e3, rate, (after - before).Seconds()}
+	}
+	var runs [2][]result // without, with
+	for i := range b.N * pairs {
+		var pair [2]result
+		for k := range 2 {
+			with := (i + k) % 2
+			pair[with] = once(fmt.Sprintf("%d-%d", i, with), with == 1)
+		}
+		for k := range runs {
+			runs[k] = append(runs[k], pair[k])
+		}
+	}
+	median := func(of func(i int) float64) float64 {
+		var all []float64
+		for i := range runs[0] {
+			all = append(all, of(i))
+		}
+		slices.Sort(all)
+		return all[len(all)/2]
+	}
+	for _, m := range []struct {
+		name string
+		of   func(r result) float64
+	}{{"lag-p99-us", func(r result) float64 { return r.lag }}, {"achieved/s", func(r result) float64 { return r.rate }}, {"cpu-s", func(r result) float64 { return r.cpu }}} {
+		b.ReportMetric(median(func(i int) float64 { return m.of(runs[0][i]) }), m.name)
+		b.ReportMetric(median(func(i int) float64 { return m.of(runs[1][i]) }), "stuck-"+m.name)
+		b.ReportMetric(median(func(i int) float64 { return m.of(runs[1][i]) / m.of(runs[0][i]) }), "stuck/none-"+m.name)
+	}
+	b.ReportMetric(0, "ns/op")
 }
