@@ -124,6 +124,13 @@ func TestExperimentNumbers(t *testing.T) {
 			}
 		}
 	}
+	failed := searching()
+	failed.doing.Search.Objectives[1].Outcome, failed.doing.Search.Objectives[1].Why = string(knee.Inconclusive), "seed 2: the trial at 25.34/s was spoiled"
+	for i := range failed.doing.Search.Objectives[1].Trials {
+		if x := &failed.doing.Search.Objectives[1].Trials[i]; x.Verdict == "invalid" {
+			x.Good = 17 // of a part: it says nothing
+		}
+	}
 	for _, x := range []struct {
 		name   string
 		screen tui.Screen
@@ -134,6 +141,7 @@ func TestExperimentNumbers(t *testing.T) {
 		{"search", tui.Knee, s, nil, append(knees, o.SLO, fmt.Sprintf("knee %.0f/s so far", float64(o.Rate)), fmt.Sprintf("95.0/s, %d of 3 seeds settled", o.Settled), fmt.Sprintf("running %d trials", len(o.Trials)),
 			"seed 1 at 106/s, seed 2 at 95.0/s", "99.00 %", "≤ 94.67 %", "≥ 96.67 %", "800 ms", "the generator was late", "backlog grows", "settled")},
 		{"objective before", tui.Knee, s, []string{"o"}, []string{"tpot p(95) <= 50ms knee 101/s [98.5, 104]", "[ ]: 95 % between", "passed at"}},
+		{"no knee", tui.Knee, failed, nil, []string{"<= 2s inconclusive seed 2: the trial at 25.34/s was spoiled", " 8 119/s 1 – – – – invalid "}},
 		{"both round", tui.Knee, s, []string{"o", "o"}, []string{o.SLO}},
 		{"trials down", tui.Knee, s, []string{"down", "down"}, []string{" 6 95.0/s"}},
 		{"compare", tui.Compare, c, nil, []string{

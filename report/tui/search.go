@@ -81,7 +81,7 @@ func (m *Model) kneeLine(s *Search, o *Objective) string {
 	line := " " + k.write(bold, clean(name)) + "   "
 	switch {
 	case o.Outcome != "" && o.Outcome != string(knee.OK):
-		return line + k.write(warn, clean(o.Outcome)) + " " + clean(o.Why)
+		return line + k.write(warn, clean(o.Outcome))
 	case !o.Rate.Known() && len(o.Seeds) == 0:
 		return line + fmt.Sprintf("%d trials of %d requests", len(o.Trials), s.N)
 	case !o.Rate.Known():
@@ -97,9 +97,13 @@ func (m *Model) kneeLine(s *Search, o *Objective) string {
 	return line
 }
 
-// underWayLine names the trials that go on, and tells how far the search is.
+// underWayLine names the trials that go on, and tells how far the search is, or why it has
+// found no knee.
 func (m *Model) underWayLine(s *Search, o *Objective) string {
 	k := m.inks
+	if o.Outcome != "" && o.Outcome != string(knee.OK) && o.Why != "" {
+		return " " + clean(o.Why)
+	}
 	var parts []string
 	for _, p := range s.UnderWay {
 		parts = append(parts, fmt.Sprintf("seed %d at %s/s", p.Seed, digits(p.Rate)))
@@ -232,7 +236,7 @@ func trialRow(k *inks, number int, t *record.Trial) []string {
 
 // attained is the share of the cohort that met the objective, as far as it is certain.
 func attained(t *record.Trial) string {
-	if t.N == 0 || t.Good+t.Bad == 0 {
+	if t.N == 0 || t.Good+t.Bad == 0 || t.Verdict == "invalid" {
 		return unknown
 	}
 	switch {
