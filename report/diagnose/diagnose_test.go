@@ -234,3 +234,11 @@ func TestOtherEvidenceOfTheSame(t *testing.T) {
 		t.Errorf("found %s", got)
 	}
 }
+
+func TestShort(t *testing.T) {
+	for ns, want := range map[float64]string{0: "0s", 10.036 * ms: "10ms", 92.568 * ms: "92.6ms", 103.94 * ms: "104ms", 999.6 * ms: "1s", 3058.9 * ms: "3.06s", 1234: "1.23µs", -25.44 * ms: "-25.4ms"} {
+		if got := short(ns); got != want {
+			t.Errorf("%v ns: %s, want %s", ns, got, want)
+		}
+	}
+}

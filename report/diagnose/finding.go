@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"goodput/report/query"
@@ -34,16 +35,13 @@ func All(f *query.Figures) []Finding {
 	return out
 }
 
-// short prints nanoseconds with about three digits.
+// short prints nanoseconds with three digits.
 func short(ns float64) string {
-	d := time.Duration(ns)
-	unit := time.Microsecond
-	for _, u := range []time.Duration{time.Millisecond, time.Second} {
-		if d >= 100*u {
-			unit = u / 10
-		}
+	unit := 1.0
+	for math.Abs(ns) >= 999.5*unit {
+		unit *= 10
 	}
-	return d.Round(unit).String()
+	return (time.Duration(math.Round(ns/unit)) * time.Duration(unit)).String()
 }
 
 func share(part, whole int64) float64 { return float64(part) / float64(max(1, whole)) }
