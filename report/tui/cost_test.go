@@ -1,7 +1,10 @@
+//go:build unix
+
 package tui_test
 
 import (
 	"fmt"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,6 +27,17 @@ type boarded struct {
 func (b boarded) Picture(q monitor.Query) (monitor.Picture, error) {
 	b.board.Drain(b.feed)
 	return b.board.Picture(b.mon, clock.Never, q), nil
+}
+
+// processorTime is what the process has taken so far: on a machine that is busy with
+// something else it says more than the wall's time.
+func processorTime(b *testing.B) time.Duration {
+	b.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // BenchmarkTenth is what a tenth of a second costs at 2,000 requests/s: to note 200
@@ -55,12 +69,13 @@ func BenchmarkTenth(b *testing.B) {
 				feed()
 				src.board.Drain(src.feed)
 			}
+			before := processorTime(b)
 			for b.Loop() {
 				feed()
 				m, _ = m.Update(m.Init()())
 				_ = m.View()
 			}
-			b.ReportMetric(100*10*b.Elapsed().Seconds()/float64(b.N), "core-%")
+			b.ReportMetric(100*10*(processorTime(b)-before).Seconds()/float64(b.N), "core-%")
 		})
 	}
 }
@@ -71,11 +86,12 @@ func BenchmarkSamePicture(b *testing.B) {
 	for i, s := range tui.OfRun() {
 		b.Run(s.String(), func(b *testing.B) {
 			m := shown(120, 40, tui.Options{Colors: termenv.TrueColor}, seeded(), fmt.Sprint(i+1), "p")
+			before := processorTime(b)
 			for b.Loop() {
 				m, _ = m.Update(m.Init()())
 				_ = m.View()
 			}
-			b.ReportMetric(100*10*b.Elapsed().Seconds()/float64(b.N), "core-%")
+			b.ReportMetric(100*10*(processorTime(b)-before).Seconds()/float64(b.N), "core-%")
 		})
 	}
 }
