@@ -132,7 +132,7 @@ func (m *Model) invalidLines(c *Comparison, h int) []string {
 		if i == most {
 			return append(out, m.inks.write(bad, " and "+plural(len(c.Invalid)-i, "run")+" more INVALID"))
 		}
-		out = append(out, " "+m.inks.write(bad, "INVALID")+" "+clean(text))
+		out = append(out, " "+m.inks.write(bad, "INVALID")+" "+Clean(text))
 	}
 	return out
 }
@@ -165,7 +165,7 @@ func (m *Model) armLine(c *Comparison) string {
 	k := m.inks
 	var parts []string
 	for _, a := range c.Arms {
-		parts = append(parts, fmt.Sprintf("%s %d/%d", clean(a.Name), a.Done, c.Seeds))
+		parts = append(parts, fmt.Sprintf("%s %d/%d", Clean(a.Name), a.Done, c.Seeds))
 	}
 	return k.write(dim, " runs  ") + strings.Join(parts, "   ")
 }
@@ -179,7 +179,7 @@ func (m *Model) comparedLine(c *Comparison) string {
 	if line != "" {
 		line += "  "
 	}
-	return line + m.inks.write(dim, " under way  ") + clean(strings.Join(c.UnderWay, ", "))
+	return line + m.inks.write(dim, " under way  ") + Clean(strings.Join(c.UnderWay, ", "))
 }
 
 // restsOn is how many pairs the differences are of.
@@ -214,10 +214,10 @@ func oneUnit(change string) string {
 }
 
 // ansiFitted cuts text from elsewhere to w cells.
-func ansiFitted(s string, w int) string { return ansi.Truncate(clean(s), w, "…") }
+func ansiFitted(s string, w int) string { return ansi.Truncate(Clean(s), w, "…") }
 
 // ansiFit makes it exactly w cells wide.
-func ansiFit(s string, w int) string { return fit(clean(s), w) }
+func ansiFit(s string, w int) string { return fit(Clean(s), w) }
 
 // figureRow is one figure of the arms that fit.
 func (m *Model) figureRow(f *Figure, first, shown, plot, meanW int, reach float64) string {

@@ -93,8 +93,8 @@ func ends(a, b string, w int) string {
 	return fit(a, w-n) + b
 }
 
-// clean makes text from elsewhere safe to show: no control characters.
-func clean(s string) string {
+// Clean makes text from elsewhere safe to show: no control characters.
+func Clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
 			return '?'

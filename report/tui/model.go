@@ -391,17 +391,17 @@ func (m *Model) nothing() bool {
 func (m *Model) status() (ink, string) {
 	switch {
 	case m.typing:
-		return accent, "filter (class=, tenant=, arm=, replica=, outcome= or text): " + clean(string(m.typed)) + "▏"
+		return accent, "filter (class=, tenant=, arm=, replica=, outcome= or text): " + Clean(string(m.typed)) + "▏"
 	case m.problem != nil:
-		return bad, clean(m.problem.Error())
+		return bad, Clean(m.problem.Error())
 	case m.stops == 1:
 		return warn, "no more arrivals, waiting for what is in flight; q again to stop now"
 	case m.stops > 1:
 		return warn, "stopping"
 	case m.note != "":
-		return accent, clean(m.note)
+		return accent, Clean(m.note)
 	case m.have && !m.paused && m.nothing():
-		return warn, fmt.Sprintf("no request with %s among the latest; esc shows all", clean(m.pic.Filter))
+		return warn, fmt.Sprintf("no request with %s among the latest; esc shows all", Clean(m.pic.Filter))
 	case m.paused:
 		return warn, fmt.Sprintf("view paused at %s, the load goes on; p to go on", clockText(m.pic.Elapsed))
 	}

@@ -100,5 +100,5 @@ func or(s string) string {
 	if s == "" {
 		return unknown
 	}
-	return clean(s)
+	return Clean(s)
 }

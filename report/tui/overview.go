@@ -45,7 +45,7 @@ func (m *Model) errorText() string {
 			continue
 		}
 		n += c.N
-		parts = append(parts, fmt.Sprintf("%s %d", clean(c.Name), c.N))
+		parts = append(parts, fmt.Sprintf("%s %d", Clean(c.Name), c.N))
 	}
 	if n == 0 {
 		return m.inks.write(dim, " errors ") + "0"

@@ -107,7 +107,7 @@ func replicaRow(k *inks, r *monitor.Replica, barW int) []string {
 		kv = k.write(ink, bar(r.KVUsed, barW)) + right(fmt.Sprintf("%.0f %%", 100*r.KVUsed), 5)
 	}
 	return []string{
-		clean(r.Name), run, wait, kv, percent(r.Hit), percent(r.Share), span(r.TTFT.P95), preempt, stale, sent,
+		Clean(r.Name), run, wait, kv, percent(r.Hit), percent(r.Share), span(r.TTFT.P95), preempt, stale, sent,
 		fmt.Sprint(r.Requests), span(r.TTFT.P50), span(r.TTFT.P99),
 	}
 }

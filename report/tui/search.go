@@ -78,10 +78,10 @@ func (m *Model) kneeLine(s *Search, o *Objective) string {
 	if name == "" {
 		name = "no objective: the curve"
 	}
-	line := " " + k.write(bold, clean(name)) + "   "
+	line := " " + k.write(bold, Clean(name)) + "   "
 	switch {
 	case o.Outcome != "" && o.Outcome != string(knee.OK):
-		return line + k.write(warn, clean(o.Outcome))
+		return line + k.write(warn, Clean(o.Outcome))
 	case !o.Rate.Known() && len(o.Seeds) == 0:
 		return line + fmt.Sprintf("%d trials of %d requests", len(o.Trials), s.N)
 	case !o.Rate.Known():
@@ -102,13 +102,13 @@ func (m *Model) kneeLine(s *Search, o *Objective) string {
 func (m *Model) underWayLine(s *Search, o *Objective) string {
 	k := m.inks
 	if o.Outcome != "" && o.Outcome != string(knee.OK) && o.Why != "" {
-		return " " + clean(o.Why)
+		return " " + Clean(o.Why)
 	}
 	var parts []string
 	for _, p := range s.UnderWay {
 		parts = append(parts, fmt.Sprintf("seed %d at %s/s", p.Seed, digits(p.Rate)))
 	}
-	line := k.write(dim, fmt.Sprintf(" %s, trials of %d requests", clean(s.Method), s.N))
+	line := k.write(dim, fmt.Sprintf(" %s, trials of %d requests", Clean(s.Method), s.N))
 	if len(parts) > 0 && o.Outcome == "" {
 		line = k.write(dim, " under way  ") + strings.Join(parts, ", ")
 	}
@@ -201,7 +201,7 @@ func trialRow(k *inks, number int, t *record.Trial) []string {
 	case "none":
 		ink = dim
 	}
-	ended := clean(t.Stop)
+	ended := Clean(t.Stop)
 	if t.Drift {
 		ended += ", backlog grows"
 	}
@@ -209,7 +209,7 @@ func trialRow(k *inks, number int, t *record.Trial) []string {
 		ended += ", verifies"
 	}
 	if t.Invalid != nil {
-		ended += ": " + clean(*t.Invalid)
+		ended += ": " + Clean(*t.Invalid)
 	}
 	goodput := unknown
 	if fast := t.Goodput; fast != nil {
@@ -230,7 +230,7 @@ func trialRow(k *inks, number int, t *record.Trial) []string {
 	}
 	return []string{
 		fmt.Sprint(number), digits(t.Rate) + "/s", fmt.Sprint(t.Seed), attained(t), goodput, part(t.TTFTP95), part(t.TPOTP95),
-		k.write(ink, clean(t.Verdict)), part(t.E2EP50), fmt.Sprint(t.MaxInFlight), lag, ended,
+		k.write(ink, Clean(t.Verdict)), part(t.E2EP50), fmt.Sprint(t.MaxInFlight), lag, ended,
 	}
 }
 

@@ -121,7 +121,7 @@ func endedRow(r *monitor.SessionRow) []string {
 		slow = digits(float64(r.Slowdown)) + "×"
 	}
 	return []string{
-		or(r.ID), clean(r.Outcome), fmt.Sprintf("%d/%d", r.StepsOK, r.StepsPlanned), span(r.SCT), span(r.ModelTime), span(r.WaitTime), slow,
+		or(r.ID), Clean(r.Outcome), fmt.Sprintf("%d/%d", r.StepsOK, r.StepsPlanned), span(r.SCT), span(r.ModelTime), span(r.WaitTime), slow,
 		clockText(r.Arrival), clockText(r.Ended), or(r.Tenant),
 	}
 }

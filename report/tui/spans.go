@@ -53,7 +53,7 @@ func (m *Model) spansBy(w, rows int) []string {
 			continue
 		}
 		told = append(told, j)
-		t.cols = append(t.cols, column{clean(x.Name), max(ansi.StringWidth(clean(x.Name)), 8), false})
+		t.cols = append(t.cols, column{Clean(x.Name), max(ansi.StringWidth(Clean(x.Name)), 8), false})
 	}
 	out := []string{t.head()}
 	for i := range p.Replicas {
@@ -61,7 +61,7 @@ func (m *Model) spansBy(w, rows int) []string {
 		if len(out) == rows-1 && i < len(p.Replicas)-1 {
 			return append(out, k.write(dim, fmt.Sprintf(" and %d more", len(p.Replicas)-i)))
 		}
-		row := []string{clean(r.Name), fmt.Sprint(r.Spans.Covered), span(r.Spans.E2E)}
+		row := []string{Clean(r.Name), fmt.Sprint(r.Spans.Covered), span(r.Spans.E2E)}
 		for _, j := range told {
 			value := unknown
 			if j < len(r.Spans.Parts) {
@@ -107,7 +107,7 @@ func (m *Model) routerCosts(w int) []string {
 		if x.Lo.Known() && x.Hi.Known() {
 			between = fmt.Sprintf("[%s, %s]", signed(float64(x.Lo)), signed(float64(x.Hi)))
 		}
-		out = append(out, t.row([]string{clean(x.Arm), clean(x.Figure), span(x.Via), span(x.Direct), k.write(accent, cost), between}))
+		out = append(out, t.row([]string{Clean(x.Arm), Clean(x.Figure), span(x.Via), span(x.Direct), k.write(accent, cost), between}))
 	}
 	return out
 }
@@ -132,7 +132,7 @@ func waterfall(k *inks, s *monitor.Spans, w int) []string {
 	whole := float64(max(s.E2E, 1))
 	for i, x := range s.Parts {
 		if !x.Mean.Known() {
-			out = append(out, " "+fit(clean(x.Name), nameW)+right(unknown, valueW)+right("", shareW))
+			out = append(out, " "+fit(Clean(x.Name), nameW)+right(unknown, valueW)+right("", shareW))
 			continue
 		}
 		share := float64(x.Mean) / whole
@@ -140,7 +140,7 @@ func waterfall(k *inks, s *monitor.Spans, w int) []string {
 		cells := bar(share, width)
 		ink := []ink{limit, low, accent, warn, mid, good, high, dim}[i%8]
 		line := strings.Repeat(" ", from) + k.write(ink, strings.TrimRight(cells, " "))
-		out = append(out, " "+fit(clean(x.Name), nameW)+right(span(x.Mean), valueW)+right(fmt.Sprintf("%.1f %%", 100*share), shareW)+"  "+fit(line, width))
+		out = append(out, " "+fit(Clean(x.Name), nameW)+right(span(x.Mean), valueW)+right(fmt.Sprintf("%.1f %%", 100*share), shareW)+"  "+fit(line, width))
 		at += share
 	}
 	return out

@@ -72,7 +72,7 @@ func (m *Model) body(w, h int) []string {
 // title says which run it is and how far it is.
 func (m *Model) title() string {
 	k, p := m.inks, &m.pic
-	left := " " + k.write(bold, "goodput") + "  " + clean(p.Title)
+	left := " " + k.write(bold, "goodput") + "  " + Clean(p.Title)
 	text, done := m.progress()
 	if math.IsNaN(done) {
 		return ends(left, "  "+text+" ", m.w)
@@ -95,7 +95,7 @@ func (m *Model) progress() (text string, done float64) {
 	if p.State != "running" {
 		ink = warn
 	}
-	text = k.write(ink, clean(p.State))
+	text = k.write(ink, Clean(p.State))
 	switch s, c := m.doing.Search, m.doing.Comparison; {
 	case m.screen == Knee && s != nil && len(s.Objectives) > 0:
 		return text + "  " + plural(len(m.objective().Trials), "trial"), done
@@ -161,7 +161,7 @@ func (m *Model) side() string {
 	}
 	side := "last " + windowText(window) + " "
 	if filter != "" {
-		side = m.inks.write(warn, "/"+clean(filter)) + "  " + side
+		side = m.inks.write(warn, "/"+Clean(filter)) + "  " + side
 	}
 	return side
 }

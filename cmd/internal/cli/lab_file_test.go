@@ -87,6 +87,7 @@ func TestFollowedLines(t *testing.T) {
 		want  string
 	}{
 		{"nothing yet", tui.Doing{}, "no trial yet"},
+		{"names that move the cursor", tui.Doing{Comparison: &tui.Comparison{Seeds: 2, Arms: []tui.Arm{{Name: "a\x1b[2J\rb", Done: 1}}, UnderWay: []string{"c\n"}}}, "a?b 1/2  under way: c?"},
 		{"a sweep", tui.Doing{Search: &tui.Search{Objectives: []tui.Objective{{SLO: "ttft p(95) <= 2s", Settled: 1, Seeds: make([]knee.SeedStanding, 2), Rate: monitor.None(), Lo: monitor.None(), Hi: monitor.None()}}}}, "ttft p(95) <= 2s  0 trials, 1 of 2 seeds settled"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -194,7 +194,7 @@ func (f *followed) line() string {
 		for _, a := range c.Arms {
 			parts = append(parts, fmt.Sprintf("%s %d/%d", a.Name, a.Done, c.Seeds))
 		}
-		return strings.Join(append(parts, "under way: "+strings.Join(c.UnderWay, ", ")), "  ")
+		return tui.Clean(strings.Join(append(parts, "under way: "+strings.Join(c.UnderWay, ", ")), "  "))
 	}
 	s := f.at.Doing.Search
 	if s == nil || len(s.Objectives) == 0 {
@@ -205,7 +205,7 @@ func (f *followed) line() string {
 	if n := len(o.Seeds); n > 0 {
 		line += fmt.Sprintf(", %d of %d seeds settled", o.Settled, n)
 	}
-	return strings.TrimSpace(line)
+	return tui.Clean(strings.TrimSpace(line))
 }
 
 func printPicture(env *Env, p *monitor.Picture) {
@@ -219,7 +219,7 @@ func printPicture(env *Env, p *monitor.Picture) {
 			errs += c.N
 		}
 	}
-	line := fmt.Sprintf("%s  %s  sent %d  done %d  errors %d", time.Duration(p.Elapsed).Round(time.Second), p.State, p.Sent, ended, errs)
+	line := fmt.Sprintf("%s  %s  sent %d  done %d  errors %d", time.Duration(p.Elapsed).Round(time.Second), tui.Clean(p.State), p.Sent, ended, errs)
 	if p.TTFT.P95.Known() {
 		line += fmt.Sprintf("  ttft p95 %.0f ms", float64(p.TTFT.P95)/1e6)
 	}
