@@ -11,6 +11,7 @@
 //     the form of vLLM's benchmark
 //   - tui: the live view
 //   - plot: marks of charts, as SVG and for terminals
+//   - raster: the same charts as pictures of dots
 //
 // Nothing below this folder touches the wire or offers load.
 package report
