@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"slices"
 	"strings"
 
 	"goodput/loadgen/clock"
@@ -172,7 +173,34 @@ func kvCourse(r *render.Report) (out []series, unknown []string) {
 	if !known(mean.Y) {
 		return nil, []string{"KV usage: the run recorded no series of the engines' own metrics"}
 	}
-	return []series{{"kv-usage", "KV cache in use", "% of the blocks", "By the engines' own account, of the samples in each bin: the band is from the emptiest engine to the fullest. A bin without a sample is a gap.", []plot.Line{mean}}}, nil
+	return []series{{"kv-usage", "KV cache in use", "% of the blocks", "By the engines' own account, of the samples in each bin: the band is from the emptiest engine to the fullest. A gap is where more than one sample in a row is missing.", []plot.Line{sampled(mean)}}}, nil
+}
+
+// sampled leaves out the unknown points between values that are about as far from each
+// other as most are: samples are rarer than bins, and nothing is missing there.
+func sampled(l plot.Line) plot.Line {
+	var at, apart []int
+	for i := range l.Y {
+		if math.IsNaN(l.Y[i]) {
+			continue
+		}
+		if n := len(at); n > 0 {
+			apart = append(apart, i-at[n-1])
+		}
+		at = append(at, i)
+	}
+	slices.Sort(apart)
+	out := plot.Line{Name: l.Name, Mark: l.Mark}
+	add := func(i int) {
+		out.X, out.Y, out.Low, out.High = append(out.X, l.X[i]), append(out.Y, l.Y[i]), append(out.Low, l.Low[i]), append(out.High, l.High[i])
+	}
+	for k, i := range at {
+		if k > 0 && i-at[k-1] > 2*apart[len(apart)/2] {
+			add(i - 1)
+		}
+		add(i)
+	}
+	return out
 }
 
 // replicaCourse is the number in flight of each replica.

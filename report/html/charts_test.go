@@ -1,7 +1,9 @@
 package html
 
 import (
+	"fmt"
 	"html/template"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +28,26 @@ func TestKVCourse(t *testing.T) {
 	l := out[0].lines[0]
 	if l.X[0] != 0.5 || l.Y[0] != 50 || l.Low[0] != 25 || l.High[0] != 75 || known(l.Y[1:]) {
 		t.Errorf("%+v", l)
+	}
+}
+
+// TestSampled: samples every third bin are one line; where two of them are missing is a
+// gap.
+func TestSampled(t *testing.T) {
+	l := plot.Line{Name: "a", Mark: 2}
+	for i := range 20 {
+		v := math.NaN()
+		if (i%3 == 0 || i == 19) && i != 9 && i != 12 {
+			v = float64(i)
+		}
+		l.X, l.Y, l.Low, l.High = append(l.X, float64(i)), append(l.Y, v), append(l.Low, v), append(l.High, v)
+	}
+	out := sampled(l)
+	if got := fmt.Sprint(out.X, out.Y); got != "[0 3 6 14 15 18 19] [0 3 6 NaN 15 18 19]" {
+		t.Errorf("got %s", got)
+	}
+	if len(out.Low) != len(out.X) || len(out.High) != len(out.X) || out.Name != "a" || out.Mark != 2 {
+		t.Errorf("%+v", out)
 	}
 }
 
