@@ -130,12 +130,7 @@ func courses(t *query.Timeline) (out []series, unknown []string) {
 		}
 		return l
 	}
-	bins := fmt.Sprintf("in bins of %.4g s", width)
-	out = append(out, series{"rate", "Rate", "1/s", "Requests " + bins + ", the mean of each: due by the schedule, ended well, failed.", []plot.Line{
-		of("due", 0, middle, func(b *query.Bin) float64 { return float64(b.Due) / width }),
-		of("ok", 2, middle, func(b *query.Bin) float64 { return float64(b.OK) / width }),
-		of("failed", 1, middle, func(b *query.Bin) float64 { return float64(b.Failed) / width }),
-	}}, series{"in-flight", "In flight", "requests", "Sampled at the end of each bin of " + fmt.Sprintf("%.4g s", width) + "; what lies between is not drawn.", []plot.Line{
+	out = append(out, rates(t), series{"in-flight", "In flight", "requests", "Sampled at the end of each bin of " + fmt.Sprintf("%.4g s", width) + "; what lies between is not drawn.", []plot.Line{
 		of("in flight", 0, x, func(b *query.Bin) float64 { return float64(b.InFlight) }),
 	}})
 	ttft := of("P50", 0, middle, func(b *query.Bin) float64 { return some(b.TTFT.N > 0, b.TTFT.P50/msNS) })
@@ -156,6 +151,35 @@ func courses(t *query.Timeline) (out []series, unknown []string) {
 		unknown = append(unknown, "preemptions: no account of the engines")
 	}
 	return out, unknown
+}
+
+// rates draws counts of requests over bins that hold some of them each: those of one or
+// two would show chance.
+func rates(t *query.Timeline) series {
+	const enough = 10 // a bin, on average
+	due := int64(0)
+	for i := range t.Bins {
+		due += t.Bins[i].Due
+	}
+	n, group := len(t.Bins), 1
+	if due > 0 {
+		group = min(max(int(enough*int64(n)/due), 1), max(n/8, 1))
+	}
+	width := t.Width.Seconds()
+	lines := []plot.Line{{Name: "due", Mark: 0}, {Name: "ok", Mark: 2}, {Name: "failed", Mark: 1}}
+	for from := 0; from < n; from += group {
+		var sums [3]int64
+		to := min(from+group, n)
+		for i := from; i < to; i++ {
+			sums[0], sums[1], sums[2] = sums[0]+t.Bins[i].Due, sums[1]+t.Bins[i].OK, sums[2]+t.Bins[i].Failed
+		}
+		for k := range lines {
+			lines[k].X = append(lines[k].X, float64(from+to)/2*width)
+			lines[k].Y = append(lines[k].Y, float64(sums[k])/(float64(to-from)*width))
+		}
+	}
+	caption := fmt.Sprintf("Requests in bins of %.4g s, the mean of each: due by the schedule, ended well, failed.", float64(group)*width)
+	return series{"rate", "Rate", "1/s", caption, lines}
 }
 
 // kvCourse is how full the KV caches were.

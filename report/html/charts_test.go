@@ -51,6 +51,28 @@ func TestSampled(t *testing.T) {
 	}
 }
 
+// TestRates: bins that hold too few requests are joined, and nothing is lost by it.
+func TestRates(t *testing.T) {
+	for _, c := range []struct {
+		bins, each int64
+		want       int
+	}{{100, 20, 100}, {100, 2, 20}, {100, 0, 100}, {13, 1, 13}} {
+		line := query.Timeline{Width: time.Second / 2, Bins: make([]query.Bin, c.bins)}
+		for i := range line.Bins {
+			line.Bins[i] = query.Bin{Due: c.each, OK: c.each, Failed: 1}
+		}
+		s := rates(&line)
+		if len(s.lines[0].X) != c.want {
+			t.Errorf("%d bins of %d: %d points, want %d", c.bins, c.each, len(s.lines[0].X), c.want)
+		}
+		for i := range s.lines[0].X {
+			if s.lines[0].Y[i] != float64(2*c.each) || s.lines[2].Y[i] != 2 {
+				t.Errorf("%d bins of %d: due %v/s, failed %v/s", c.bins, c.each, s.lines[0].Y[i], s.lines[2].Y[i])
+			}
+		}
+	}
+}
+
 // TestPartsThatAreNone: what took no time takes no colour, and is in the table all the same.
 func TestPartsThatAreNone(t *testing.T) {
 	s := query.Spent{N: 40, SlowN: 4, E2E: 30e6, SlowE2E: 60e6, Parts: []query.Part{
