@@ -167,9 +167,11 @@ func rates(t *query.Timeline) series {
 	}
 	width := t.Width.Seconds()
 	lines := []plot.Line{{Name: "due", Mark: 0}, {Name: "ok", Mark: 2}, {Name: "failed", Mark: 1}}
-	for from := 0; from < n; from += group {
+	for from, to := 0, 0; from < n; from = to {
+		if to = from + group; n-to < group { // a short last one would be one of chance
+			to = n
+		}
 		var sums [3]int64
-		to := min(from+group, n)
 		for i := from; i < to; i++ {
 			sums[0], sums[1], sums[2] = sums[0]+t.Bins[i].Due, sums[1]+t.Bins[i].OK, sums[2]+t.Bins[i].Failed
 		}
