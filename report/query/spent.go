@@ -101,7 +101,7 @@ func (s *spender) add(r *record.Request, whole int64) {
 	for i, p := range s.parts {
 		s.row[i] = float64(p.of(r))
 	}
-	s.top.Add(whole, s.row)
+	s.top.Add(whole, r.Seq, s.row)
 }
 
 func (s *spender) finish() Spent {
