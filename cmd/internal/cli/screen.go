@@ -18,6 +18,9 @@ func newScreen(f *os.File) *screen { return &screen{f, newPatient(f)} }
 // Write takes a copy of b, or drops it.
 func (s *screen) Write(b []byte) (int, error) { return s.behind.Write(b) }
 
+// WriteString is Write: that of the file would wait, and come before what waits.
+func (s *screen) WriteString(text string) (int, error) { return s.behind.Write([]byte(text)) }
+
 // Close waits, but not for long, until all is written. The file stays open.
 func (s *screen) Close() error {
 	if s.behind.missed.Load() {
